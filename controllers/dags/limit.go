@@ -1,7 +1,6 @@
 package dags
 
 import (
-	"fmt"
 	"time"
 
 	"reconcile.dev/reconcile/controllers/settle"
@@ -18,6 +17,9 @@ const (
 	// limitWait is how far off the end of a limit may be for a one-shot run to wait for it. A later run continues otherwise.
 	limitWait = 10 * time.Minute
 )
+
+// RetryToGoOn ends the message of a node that goes on after a limit only when a person says so.
+const RetryToGoOn = "; retry it to go on"
 
 // limited reports whether the run ended with a limit that its node waits for; before counts those before it.
 func (f *fold) limited(before int, run *schemas.Run) bool {
@@ -37,7 +39,7 @@ func (f *fold) waitsForLimitOf(i int32, run *schemas.Run) bool {
 		return false
 	}
 	if f.resumes == schemas.ResumeAsk {
-		f.set(i, schemas.NodeBlocked, settle.ReasonRateLimited, fmt.Sprintf("%s; retry it to go on", run.Message))
+		f.set(i, schemas.NodeBlocked, settle.ReasonRateLimited, run.Message+RetryToGoOn)
 		return true
 	}
 	if !f.Now.Before(until.Time) || f.Now.Before(run.FinishedAt.Time) {

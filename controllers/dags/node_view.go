@@ -51,7 +51,7 @@ func View(in settle.In, node string) NodeView {
 		}
 	}
 	if st, ok := in.Status().(*schemas.DAGStatus); ok && st.Nodes.Of(node).State != "" {
-		v.Status = st.Nodes.Of(node)
+		v.Status = placesOf(in.Entry, in.Tree).held(node, st.Nodes.Of(node))
 		v.Origin = originOf(in.Entry, st, node, v.Spec.Needs)
 	}
 	attempts, _ := nodes.Attempts(in.Entry, node)

@@ -40,7 +40,7 @@ func whySession(e *state.Entry, t *state.Tree) []string {
 }
 
 // whyNodes lists the nodes that keep the DAG from being done, the most telling first, at most ten.
-func whyNodes(e *state.Entry, st *schemas.DAGStatus, waits places) []string {
+func whyNodes(e *state.Entry, st *schemas.DAGStatus, waits *places) []string {
 	const most = 10
 	order := []string{schemas.NodeFailed, schemas.NodeBlocked, schemas.NodeRunning, schemas.NodeQueued,
 		schemas.NodeCancelled}
@@ -49,7 +49,7 @@ func whyNodes(e *state.Entry, st *schemas.DAGStatus, waits places) []string {
 		for _, layer := range st.Layers {
 			for _, name := range layer {
 				if n := st.Nodes.Of(name); n.State == want {
-					out = append(out, whyNode(name, n)+waits.since(name, n))
+					out = append(out, whyNode(name, waits.held(name, n))+waits.since(name, n))
 				}
 			}
 		}
@@ -76,10 +76,12 @@ type places struct {
 	spec    *schemas.DAGSpec
 	session *schemas.SessionSpec
 	ageing  time.Duration
+	tree    *state.Tree
+	touched *Touching // nil until it is asked for
 }
 
-func placesOf(e *state.Entry, t *state.Tree) places {
-	p := places{schemas.SpecAs[*schemas.DAGSpec](e.Object), nil, t.Settings().Limits.Ageing.Std()}
+func placesOf(e *state.Entry, t *state.Tree) *places {
+	p := &places{spec: schemas.SpecAs[*schemas.DAGSpec](e.Object), ageing: t.Settings().Limits.Ageing.Std(), tree: t}
 	if p.spec != nil {
 		p.session = state.SpecOf[*schemas.SessionSpec](t.Entry(schemas.SessionKind.Ref(p.spec.Session)))
 	}
@@ -87,7 +89,7 @@ func placesOf(e *state.Entry, t *state.Tree) places {
 }
 
 // since says since when a node waits for a place, in which lane, and when it is in a higher one; "" for one that waits for none.
-func (p places) since(name string, n schemas.NodeStatus) string {
+func (p *places) since(name string, n schemas.NodeStatus) string {
 	if n.State != schemas.NodeQueued || n.QueuedAt.IsZero() || p.spec == nil || p.session == nil {
 		return ""
 	}
@@ -100,8 +102,22 @@ func (p places) since(name string, n schemas.NodeStatus) string {
 	return text
 }
 
+// held is the status of a node, with the work that holds what it touches in its message.
+func (p *places) held(name string, n schemas.NodeStatus) schemas.NodeStatus {
+	if n.Reason != settle.ReasonWaitsForPlace || p.spec == nil {
+		return n
+	}
+	if p.touched == nil {
+		p.touched = TouchingIn(p.tree)
+	}
+	if node := p.spec.Node(name); node != nil {
+		n.Message = cmp.Or(p.touched.Why(node, n), n.Message)
+	}
+	return n
+}
+
 // rank is that of a node's priority, else of the session's.
-func (p places) rank(name string) int {
+func (p *places) rank(name string) int {
 	if node := p.spec.Node(name); node != nil {
 		return rankOf(node, p.session)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/dags"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/topology"
@@ -172,6 +173,16 @@ func (d *dag) take(e *state.Entry, st *schemas.DAGStatus) {
 			n.Due = s.RetryAt.Time
 		}
 	}
+}
+
+// held says which work node i waits for that touches the same files; "" for none.
+func (d *dag) held(i int, touching func() *dags.Touching) string {
+	spec := schemas.SpecAs[*schemas.DAGSpec](d.entry.Object)
+	if d.states[i] != schemas.NodeQueued || len(spec.Nodes[i].Touches) == 0 {
+		return ""
+	}
+	st, _ := d.entry.Status().(*schemas.DAGStatus)
+	return touching().Why(&spec.Nodes[i], st.Nodes.Of(spec.Nodes[i].Name))
 }
 
 // verifying are the steps that follow the work of a node, by the reason of its state.

@@ -2,7 +2,9 @@ package progress
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"reconcile.dev/reconcile/controllers/dags"
@@ -81,6 +83,7 @@ func layerDone(st *schemas.DAGStatus, layer []string) bool {
 // Wide returns a table of kinds in which DAGs have columns with their estimates.
 func Wide(table settle.Table, t *state.Tree, cpus int, now time.Time) settle.Table {
 	table = slices.Clone(table)
+	touched := sync.OnceValue(func() *dags.Touching { return dags.TouchingIn(t) })
 	for i := range table {
 		if table[i].Name != schemas.DAGKind.Name {
 			continue
@@ -96,9 +99,19 @@ func Wide(table settle.Table, t *state.Tree, cpus int, now time.Time) settle.Tab
 		table[i].Columns = append(slices.Clip(table[i].Columns),
 			settle.Column{Head: "LAYERS", Text: of(func(e *Estimate) string { return fmt.Sprintf("%d/%d", e.LayersDone, e.Layers) })},
 			settle.Column{Head: "LEFT", Text: of((*Estimate).LeftText)},
-			settle.Column{Head: "LANES", Text: func(e *state.Entry) string { return dags.LanesOf(e, t, now) }})
+			settle.Column{Head: "LANES", Text: func(e *state.Entry) string { return dags.LanesOf(e, t, now) }},
+			settle.Column{Head: "HELD", Text: func(e *state.Entry) string { return heldText(dags.HeldNodes(e, touched())) }})
 	}
 	return table
+}
+
+// heldText is a line about nodes that wait for others which touch the same files.
+func heldText(held map[string]string) string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(held)) {
+		out = append(out, name+" "+held[name])
+	}
+	return schemas.Shorten(out, 3)
 }
 
 // LeftText says how long the rest may take; "" where it is not known.

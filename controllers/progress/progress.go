@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/controllers/checks"
+	"reconcile.dev/reconcile/controllers/dags"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -30,6 +31,7 @@ type Node struct {
 	Took              time.Duration // of the attempt that ended
 	Usual             time.Duration // the time of its last success; 0 if none is on record
 	Step              string        // that verifies or lands the work of the node; "" for its work
+	Held              string        // the work it waits for, which touches the same files; "": none
 	Asks              string        // what its agent asks a person to allow, while it runs; "": nothing
 }
 
@@ -62,6 +64,7 @@ type Tracker struct {
 	sum     time.Duration        // of the successes so far
 	count   int                  // of them
 	guess   time.Duration        // about their mean
+	touched *dags.Touching       // of tree; nil until asked for
 	board   board
 }
 
@@ -269,8 +272,9 @@ func (t *Tracker) View(now time.Time, rows int) View {
 			continue
 		}
 		for i, state := range d.states {
-			if state == schemas.NodeRunning || state == schemas.NodeBlocked || !d.nodes[i].Due.IsZero() {
-				shown = append(shown, d.nodes[i])
+			n := d.nodes[i]
+			if n.Held = d.held(i, t.touching); state == schemas.NodeRunning || state == schemas.NodeBlocked || !n.Due.IsZero() || n.Held != "" {
+				shown = append(shown, n)
 			}
 		}
 	}
@@ -341,5 +345,16 @@ func (t *Tracker) refresh() {
 			b.update(is)
 		}
 	}
+	if b.seen != t.tree {
+		t.touched = nil
+	}
 	b.seen = t.tree
+}
+
+// touching says which work holds what nodes touch.
+func (t *Tracker) touching() *dags.Touching {
+	if t.touched == nil {
+		t.touched = dags.TouchingIn(t.tree)
+	}
+	return t.touched
 }

@@ -256,3 +256,23 @@ func BenchmarkView(b *testing.B) {
 		})
 	}
 }
+
+// A node that waits for another one which touches the same files is shown, with that one.
+func TestHeldNodes(t *testing.T) {
+	a, b := run("a"), run("b")
+	a.Touches, b.Touches = []string{"docs/**"}, []string{"docs/a.md"}
+	p := progresstest.New(t, start, specs(a, b, run("c")))
+	tr := progress.Tracker{CPUs: 1}
+	tr.Tree(p.Tree)
+	want(t, "nothing runs", tr.View(p.Now, 10), "0/3 running 0 queued 3 waiting 0 failed 0")
+	tr.Report(p.Start("job", "a"))
+	tr.Tree(p.Turn())
+	v := tr.View(p.Now, 10)
+	want(t, "held", v, "0/3 running 1 queued 2 waiting 0 failed 0", "a", "b")
+	if got, held := v.Nodes[1].Held, "waits for docs/a.md: dag/job/a touches docs and runs"; got != held {
+		t.Errorf("held: %q, want %q", got, held)
+	}
+	tr.Report(p.Finish("job", "a", schemas.OutcomeSucceeded, ""))
+	tr.Tree(p.Turn())
+	want(t, "free", tr.View(p.Now, 10), "1/3 running 0 queued 2 waiting 0 failed 0")
+}

@@ -124,6 +124,7 @@ type workBoard struct {
 	questions []openQuestion
 	asking    map[nodeName]*openQuestion // the first blocking question of each node
 	items     []Item
+	touched   *dags.Touching       // nil until asked for
 	served    map[int]*state.Entry // the most urgent session of each issue; nil until asked for
 }
 
@@ -150,6 +151,8 @@ func (b *workBoard) nodes(e *state.Entry) {
 			Message: s.Message, Again: b.nodeAgain(e, s),
 		}
 		switch s.Reason {
+		case settle.ReasonWaitsForPlace:
+			it.Message = cmp.Or(b.touching().Why(n, s), it.Message)
 		case settle.ReasonWaitsForPermission:
 			b.askPermission(&it, e, n)
 		case settle.ReasonWaitsForApproval:
@@ -160,6 +163,14 @@ func (b *workBoard) nodes(e *state.Entry) {
 		}
 		b.items = append(b.items, it)
 	}
+}
+
+// touching says which work holds what nodes touch.
+func (b *workBoard) touching() *dags.Touching {
+	if b.touched == nil {
+		b.touched = dags.TouchingIn(b.tree)
+	}
+	return b.touched
 }
 
 // askPermission makes an item of what the agent of a node asks for. Any person may answer.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/controllers/dags"
 	"reconcile.dev/reconcile/controllers/permits"
 	"reconcile.dev/reconcile/controllers/planchanges"
 	"reconcile.dev/reconcile/controllers/sessions"
@@ -29,6 +30,9 @@ type Wait struct {
 	// Form is the JSON Schema of the TEXT in the command; nil for any text.
 	Form json.RawMessage `json:"form,omitempty"`
 }
+
+// anyone is who may do what is no approval.
+const anyone = "a person"
 
 // String describes it in a line.
 func (w Wait) String() string {
@@ -80,8 +84,11 @@ func Waits(t *state.Tree, s *settle.Selection, now time.Time) []Wait {
 				if open := permits.Waiting(t, e, n.Name); len(open) > 0 {
 					w.Task = "allow " + n.Agent + " to " + permits.Describe(&open[0])
 				}
-			case s.Reason == settle.ReasonRateLimited, s.Reason == settle.ReasonLandingRefused:
-				w.Task, w.Command = s.Message, fmt.Sprintf("reconcile retry %s %s", e.Ref, n.Name)
+			case s.Reason == settle.ReasonRateLimited:
+				message, _, _ := strings.Cut(s.Message, dags.RetryToGoOn)
+				w.Who, w.Task, w.Command = anyone, fmt.Sprintf("let agent/%s go on after its limit: %s", n.Agent, message), fmt.Sprintf("reconcile retry %s %s", e.Ref, n.Name)
+			case s.Reason == settle.ReasonLandingRefused:
+				w.Who, w.Task, w.Command = anyone, s.Message, fmt.Sprintf("reconcile retry %s %s", e.Ref, n.Name)
 			case s.Reason != settle.ReasonHeld:
 				continue // for an answer
 			}
@@ -99,7 +106,7 @@ func Waits(t *state.Tree, s *settle.Selection, now time.Time) []Wait {
 		if sessions.Approvable(e) && in(e.Ref, "") {
 			st := e.Status().(*schemas.SessionStatus)
 			why, _, _ := strings.Cut(st.Quality.Message, sessions.Choices)
-			out = append(out, Wait{What: e.Ref.String(), Who: "a person", Task: "decide about its work, since " + why, Command: "reconcile retry " + e.Ref.String()})
+			out = append(out, Wait{What: e.Ref.String(), Who: anyone, Task: "decide about its work, since " + why, Command: "reconcile retry " + e.Ref.String()})
 		}
 	}
 	return out

@@ -83,7 +83,7 @@ func (b *Binding) Effect(p *Plan, i int32, agent string) settle.Effect {
 	n := &p.Spec.Nodes[i]
 	session := b.SessionSpec()
 	return settle.Effect{Owner: schemas.Ref{Kind: schemas.DAGKind.Name, Name: p.Name}, Session: p.Spec.Session, Node: n.Name,
-		NodeKey: b.Keys[i], Tools: b.tools[i], Agent: agent, Groups: withCalls(b.groups[agent], p, n.Name), Touches: touchedPaths(n.Touches),
+		NodeKey: b.Keys[i], Tools: b.tools[i], Agent: agent, Groups: withCalls(b.groups[agent], p, n.Name), Touches: TouchedPaths(n.Touches),
 		Rank: rankOf(n, session), Ageing: b.settings.Limits.Ageing.Std(), Weight: session.Weight}
 }
 
@@ -211,9 +211,9 @@ func (b *Binding) own(env schemas.Env, p *Plan, n *schemas.Node, agent string, s
 	}
 }
 
-// touchedPaths are the folders and files that globs may match: of each glob the part before its first wildcard, as far as
+// TouchedPaths are the folders and files that globs may match: of each glob the part before its first wildcard, as far as
 // it is whole names. "" is the root.
-func touchedPaths(globs []string) []string {
+func TouchedPaths(globs []string) []string {
 	var out []string
 	for _, g := range globs {
 		if at := strings.IndexAny(g, `*?[{\`); at >= 0 {

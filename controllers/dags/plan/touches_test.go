@@ -10,11 +10,11 @@ func TestTouchedPaths(t *testing.T) {
 		"src/api/**": "src/api", "src/*.go": "src", "src/a.go": "src/a.go", "*.md": "", "**": "", "docs/": "docs", "a/b?/c": "a",
 		"a/{b,c}/d": "a",
 	} {
-		if got := touchedPaths([]string{glob}); !slices.Equal(got, []string{want}) {
+		if got := TouchedPaths([]string{glob}); !slices.Equal(got, []string{want}) {
 			t.Errorf("%s: %q, want %q", glob, got, want)
 		}
 	}
-	if got := touchedPaths(nil); len(got) > 0 {
+	if got := TouchedPaths(nil); len(got) > 0 {
 		t.Errorf("%q", got)
 	}
 }

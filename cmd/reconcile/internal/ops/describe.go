@@ -49,6 +49,8 @@ type Description struct {
 
 	// Gates are the nodes that wait for an approval, with the content to approve.
 	Gates []dags.Gate `json:"gates,omitempty"`
+	// Held says of nodes which wait for others that touch the same files which ones these are, by node.
+	Held map[string]string `json:"held,omitempty"`
 	// Estimate says how far a DAG with work is, and how long the rest may take.
 	Estimate *progress.Estimate `json:"estimate,omitempty"`
 
@@ -87,6 +89,7 @@ func Describe(ctx context.Context, env Env, q DescribeRequest) (Description, err
 	d.Origins = dags.Origins(e)
 	if q.At == "" {
 		if e.Kind == schemas.DAGKind.Name {
+			d.Held = dags.HeldNodes(e, dags.TouchingIn(t))
 			d.Estimate = progress.EstimateOf(t, e, runtime.NumCPU(), env.Tree.Now())
 		}
 		d.Gates = gatesOf(t, e, env.Tree.Now())

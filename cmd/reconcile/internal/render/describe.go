@@ -2,6 +2,7 @@ package render
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -29,6 +30,7 @@ type Description struct {
 	Why       []string            // why it is not ready
 	Referrers []string            // objects that name it
 	Gates     []dags.Gate         // that wait for an approval
+	Held      map[string]string   // the work that nodes wait for which touch the same files, by node
 	Estimate  *progress.Estimate  // of a DAG with work; else nil
 	Origins   []dags.Origin       // of nodes that were reused, or ran again
 	Missing   map[string][]string // missing declared outputs, by node
@@ -53,7 +55,7 @@ func Describe(w io.Writer, palette Palette, d Description, now time.Time) error 
 	}
 	p.section("Spec", p.spec(e))
 	p.section("Conditions", p.conditions(e))
-	p.section("Nodes", p.nodes(e))
+	p.section("Nodes", p.nodes(e, d.Held))
 	for i := range d.Gates {
 		p.section("To approve: "+d.Gates[i].Node, p.gate(&d.Gates[i], e.Ref.String()))
 	}
@@ -82,7 +84,7 @@ func describeWhy(w io.Writer, palette Palette, objects []Description, node strin
 		}
 		p.head(Description{Entry: d.Entry})
 		p.section("Why", p.lines(d.Why))
-		p.section("Nodes", p.nodes(d.Entry))
+		p.section("Nodes", p.nodes(d.Entry, d.Held))
 	}
 	_, err := w.Write(p.b.Bytes())
 	return err
@@ -280,7 +282,7 @@ func (p *descriptionPage) gate(g *dags.Gate, dag string) string {
 
 func (p *descriptionPage) age(t schemas.Time) Cell { return Cell{Text: ageOf(t, p.now)} }
 
-func (p *descriptionPage) nodes(e *state.Entry) string {
+func (p *descriptionPage) nodes(e *state.Entry, held map[string]string) string {
 	if e.Kind != schemas.DAGKind.Name {
 		return ""
 	}
@@ -293,6 +295,7 @@ func (p *descriptionPage) nodes(e *state.Entry) string {
 		} else if c := undecided(st); c != nil {
 			n.Reason, n.Message = c.Reason, c.Message
 		}
+		n.Message = cmp.Or(held[name], n.Message)
 		if n.ExitCode != nil {
 			exit = strconv.Itoa(*n.ExitCode)
 		}

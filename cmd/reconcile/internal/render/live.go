@@ -274,6 +274,8 @@ func liveState(n progress.Node, now time.Time) string {
 			s += ": " + Line(n.Asks)
 		}
 		return s
+	case n.Held != "":
+		return Line(n.Held)
 	case n.Due.After(now):
 		return attempt + " in " + Age(n.Due.Sub(now))
 	case !n.Due.IsZero():
