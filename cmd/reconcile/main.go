@@ -31,6 +31,7 @@ func main() {
 // mainRun is main with an exit code, so that deferred calls run.
 func mainRun() int {
 	sandbox.Main(os.Args)
+	runner.Main(os.Args)
 	gocache.Main(os.Args)
 	a := &app{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,

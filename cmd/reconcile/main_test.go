@@ -14,6 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/acp/acptest"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/agenttest"
@@ -25,6 +26,7 @@ var update = flag.Bool("update", false, "rewrite what scripts compare with")
 
 func TestMain(m *testing.M) {
 	sandbox.Main(os.Args)
+	runner.Main(os.Args)
 	testscript.Main(m, map[string]func(){
 		"reconcile":     func() { os.Exit(mainRun()) },
 		"metered-agent": func() { os.Exit(modeltest.Main(os.Args[1:], os.Getenv, os.Environ(), os.Stdout)) },

@@ -82,11 +82,20 @@ func (a *attempt) start(out *output) (*process, error) {
 	if a.policy != nil {
 		return a.startConfined(path, argv, files)
 	}
-	p, err := spawn(path, argv, a.command.dir, a.command.env, files, a.bound.Group())
+	p, err := a.spawn(path, argv, files)
 	if err == nil {
 		a.lease.handOver()
 	}
 	return p, err
+}
+
+// spawn starts the command in its folder, environment and control group, and under a supervisor if an agent could act as a person.
+func (a *attempt) spawn(path string, argv []string, files []*os.File) (*process, error) {
+	start := spawn
+	if a.isAgent() && (a.policy == nil || a.exposed) && a.runner.o.Sandbox != nil {
+		start = spawnSupervised
+	}
+	return start(path, argv, a.command.dir, a.command.env, files, a.bound.Group())
 }
 
 // pipeRoom is the minimum capacity of a pipe on every system.
@@ -202,7 +211,8 @@ func (a *attempt) supervise(p *process, l *limit) exit {
 	if a.talk != nil && a.talk.hangUp(ended, end.stopped) {
 		kill = time.Now().Add(a.runner.o.Grace)
 	}
-	t := &tree{pid: p.pid, marks: a.runner.marks, key: a.effect.Key, lease: a.lease}
+	defer p.release()
+	t := &tree{pid: p.pid, adopter: p.adopter(), marks: a.runner.marks, key: a.effect.Key, lease: a.lease}
 	h := a.runner.newHunt(t)
 	if end.stopped != nil || !isClosed(ended) {
 		if end.stuck = h.stopFirst(p.pid, ended, a.hurry, kill); end.stuck != nil {
@@ -211,6 +221,7 @@ func (a *attempt) supervise(p *process, l *limit) exit {
 	}
 	t.reaped = startingNow()
 	end.status, end.lost = p.reap()
+	t.adopter = p.adopter()
 	quick := end.stopped == nil && len(h.signalled) == 0 && time.Since(began) < quickRun
 	if free, err := a.lease.free(); free && err == nil && quick && !t.groupLives() {
 		return end

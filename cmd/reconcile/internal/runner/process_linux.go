@@ -12,6 +12,8 @@ import (
 type process struct {
 	pid int
 	fd  int // pidfd; negative if not supported
+	// supervisor is the process that started it; nil: this one did.
+	supervisor *supervisor
 }
 
 func newProcess() *process { return &process{fd: -1} }
@@ -27,6 +29,10 @@ func (p *process) sysAttr(group *os.File) *syscall.SysProcAttr {
 // await returns when the process has ended. It is not reaped yet: until reap is called, its number, which is also its
 // group's, cannot be reused, so that signals to it are safe. It blocks no thread.
 func (p *process) await() {
+	if p.supervisor != nil {
+		p.supervisor.await()
+		return
+	}
 	if p.fd < 0 || !p.awaitEvent() {
 		p.ended(0)
 	}
@@ -56,7 +62,12 @@ func (p *process) ended(options int) bool {
 }
 
 // reap removes the ended process from the system's table.
-func (p *process) reap() (exitStatus, error) { return wait4(p.pid) }
+func (p *process) reap() (exitStatus, error) {
+	if p.supervisor != nil {
+		return p.supervisor.reap()
+	}
+	return wait4(p.pid)
+}
 
 // newPipe returns a pipe's reading and writing end. It is os.Pipe with half the system calls: the writing end is for a
 // command, so it does not need deadlines.

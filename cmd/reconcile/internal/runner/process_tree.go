@@ -16,9 +16,11 @@ type tree struct {
 	// reaped is, as a start time, when the first process was about to be reaped; zero before. From then on the system may give the
 	// number of its group to another one, once the group is empty.
 	reaped member
-	marks  marks
-	key    string
-	lease  *lease
+	// adopter is the process that adopts those of the run whose parents are gone, and is none of them; 0: none does.
+	adopter int
+	marks   marks
+	key     string
+	lease   *lease
 }
 
 // hunt ends some process trees.

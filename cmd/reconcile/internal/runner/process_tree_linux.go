@@ -57,11 +57,14 @@ func members(h *hunt) []member {
 			return true
 		}
 		for _, t := range h.trees {
-			if t.pid != 0 && m.chain == "" && m.inGroup(t.pid) || t.marks.ofRun(m.chain, t.key) {
+			if t.adopter != 0 && m.parent == t.adopter || t.pid != 0 && m.chain == "" && m.inGroup(t.pid) || t.marks.ofRun(m.chain, t.key) {
 				return true
 			}
 		}
 		return false
+	})
+	found = slices.DeleteFunc(found, func(m member) bool {
+		return slices.ContainsFunc(h.trees, func(t *tree) bool { return m.pid == t.adopter })
 	})
 	for _, m := range found {
 		h.met[m.pid] = m.started

@@ -378,8 +378,8 @@ func (a *attempt) conclude(end exit, b *buffers) error {
 // an exposed one if it wrote in the tree what only people and reconcile write.
 func (a *attempt) executeWatched(b *buffers) error {
 	if a.place.ws == nil {
-		a.runner.inTree.Add(1)
 		a.runner.inTreeNow.Add(1)
+		a.runner.inTree.Add(1) // in this order, so that who counts them in the other one misses none that works
 		defer a.runner.inTreeNow.Add(-1)
 	}
 	if a.record.Sandbox == schemas.SandboxNone || a.exposed {
@@ -387,14 +387,14 @@ func (a *attempt) executeWatched(b *buffers) error {
 			return err
 		}
 	}
+	others, shared := a.runner.inTree.Load(), a.runner.inTreeNow.Load() > 0 // before the first look
 	changed, err := a.watch()
 	if err != nil {
 		return fmt.Errorf("watch what a run writes: %w", err)
 	}
-	others := a.runner.inTree.Load()
 	end, err := a.execute(b)
 	if changed != nil && err == nil {
-		shared := others != a.runner.inTree.Load() || a.runner.inTreeNow.Load() > 0
+		shared = shared || others != a.runner.inTree.Load()
 		paths, err := changed(context.Background(), shared)
 		if err != nil {
 			return fmt.Errorf("find what a run wrote: %w", err)

@@ -55,7 +55,8 @@ type Options struct {
 	Memory Memory
 	// Workspaces makes the folders of tasks that do not work in the tree; nil: such a task fails.
 	Workspaces Workspaces
-	// Sandbox confines the programs of agents; nil: it cannot.
+	// Sandbox confines the programs of agents; nil: it cannot. Only a program whose main function calls [sandbox.Main] and [Main] may
+	// give one: programs of agents that are not confined have a supervisor then.
 	Sandbox *sandbox.Host
 	// WorkspacePorts is the number of ports that each workspace has.
 	WorkspacePorts int

@@ -24,6 +24,7 @@ import (
 // TestMain lets the test binary play the commands and runners that tests need as processes of their own.
 func TestMain(m *testing.M) {
 	sandbox.Main(os.Args)
+	Main(os.Args)
 	if len(os.Args) > 2 && os.Args[1] == "play" {
 		play(os.Args[2], os.Args[3:])
 		return

@@ -283,7 +283,7 @@ func (a *attempt) proxyPort() int {
 // startConfined starts the program at path, which is or becomes the command, in its sandbox. An error says why that is not possible.
 func (a *attempt) startConfined(path string, argv []string, files []*os.File) (p *process, err error) {
 	err = a.confineProgram(*a.policy, path, argv, func(path string, argv []string, more []*os.File) (err error) {
-		p, err = spawn(path, argv, a.command.dir, a.command.env, append(files, more...), a.bound.Group())
+		p, err = a.spawn(path, argv, append(files, more...))
 		return err
 	})
 	return p, err

@@ -1,0 +1,91 @@
+package runner
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// newSupervised is a rig whose agents have supervisors.
+func newSupervised(t *testing.T) *rig {
+	return newRig(t, Options{Grace: 20 * time.Millisecond, Sandbox: sandbox.NewHost("")})
+}
+
+// agentActor is actor as the program of an agent.
+func agentActor(args ...string) settle.Effect {
+	e := actor(args...)
+	e.Agent, e.Command().Output = "coder", "text"
+	return e
+}
+
+// fled are trees whose last process left its parents, its group, its environment and its lease.
+var fled = [][]string{
+	{"exits", "forker", "stubborn+noenv+nolease+session"},
+	{"exits", "forker", "polite+noenv+nolease+session", "forker+session", "stubborn+session"},
+	{"stubborn", "forker", "stubborn+noenv+nolease+session"},
+}
+
+// TestSupervisedRunsEnd: a process of an agent's run stays one, whatever it leaves, and ends with it.
+func TestSupervisedRunsEnd(t *testing.T) {
+	for _, how := range []string{"cancel", "close", "signalled"} {
+		for _, players := range fled {
+			g := newSupervised(t)
+			e := agentActor(append([]string{"tree"}, players...)...)
+			gate, pids := g.fifo("gate"), g.fifo("pids")
+			all := g.stage(e, pids, players)
+			at := slices.IndexFunc(all, func(pid int) bool { return len(environOf(pid)) == 0 })
+			last, ok := readMember(all[max(at, 0)])
+			if env := string(environOf(last.parent)); at < 0 || !ok || !strings.Contains(env, "RECONCILE_RUN="+e.Key) || !strings.Contains(env, tokenVar+"=") {
+				t.Errorf("%q: the parent of what fled is not in the run: %q", players, env)
+			}
+			switch {
+			case how == "close":
+				g.end()
+			case how == "signalled":
+				unix.Kill(last.parent, unix.SIGTERM)
+				g.Cancel(e.Key, "no longer wanted")
+			case players[0] == "exits":
+				gate.release()
+			default:
+				g.Cancel(e.Key, "no longer wanted")
+			}
+			g.await(e.Key)
+			assertGone(t, all)
+			assertGone(t, []int{last.parent})
+		}
+	}
+}
+
+// TestSupervisedStatus: the end of an agent's program is as without a supervisor.
+func TestSupervisedStatus(t *testing.T) {
+	for script, want := range map[string]string{
+		"echo done":               "",
+		"echo no; exit 3":         "exit code 3",
+		"echo no; kill -TERM $$":  "ended by SIGTERM",
+		"echo no; kill -9 $PPID":  "ended by SIGKILL",
+		"(exit 3) & echo x; wait": "",
+	} {
+		g := newSupervised(t)
+		e := effect(theKey, "sh", "-c", script)
+		e.Agent, e.Command().Output = "coder", "text"
+		g.Submit(e)
+		if run := g.record(e.Key); (run.Outcome == schemas.OutcomeSucceeded) != (want == "") || !strings.Contains(run.Message, want) {
+			t.Errorf("%s: %s %q, want %q", script, run.Outcome, run.Message, want)
+		}
+	}
+	g := newSupervised(t)
+	g.write("broken", "#!/does/not/exist\n")
+	e := effect(theKey, "./broken")
+	e.Agent, e.Command().Output = "coder", "text"
+	g.Submit(e)
+	if run := g.record(e.Key); !strings.Contains(run.Message, "the interpreter in its first line does not") {
+		t.Errorf("%q", run.Message)
+	}
+}

@@ -1,0 +1,19 @@
+//go:build !linux
+
+package runner
+
+import "os"
+
+// spawnSupervised is spawn: no process can adopt those of a run here.
+func spawnSupervised(path string, argv []string, dir string, env []string, files []*os.File, group *os.File) (*process, error) {
+	return spawn(path, argv, dir, env, files, group)
+}
+
+// adopter is 0: no process adopts those of the run whose parents are gone.
+func (p *process) adopter() int { return 0 }
+
+// release does nothing here.
+func (p *process) release() {}
+
+// Main returns: there is no supervisor here.
+func Main([]string) {}
