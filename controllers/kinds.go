@@ -67,7 +67,7 @@ func MirrorOptions(t *state.Tree, o mirror.Options) mirror.Options {
 	return o
 }
 
-// Origins groups the sound objects of a tree by the origin of their files. Those of users are left out.
+// Origins groups the sound objects of a tree by the origin of their files. Those of users are left out, and so no dormant one is loaded.
 func Origins(t *state.Tree) map[settle.Origin][]*schemas.Object {
 	out := map[settle.Origin][]*schemas.Object{}
 	for _, k := range settle.TableOf(t) {
@@ -75,10 +75,10 @@ func Origins(t *state.Tree) map[settle.Origin][]*schemas.Object {
 			continue
 		}
 		of := k.Origin(t)
-		for _, e := range t.Entries(k.Name) {
-			if of == nil {
-				break
-			}
+		if of == nil {
+			continue
+		}
+		for _, e := range t.Active(k.Name) {
 			if e.Object == nil {
 				continue
 			}

@@ -143,26 +143,31 @@ func origin(*state.Tree) func(*state.Entry) settle.Origin {
 // DAGOrigin is the origin of the files of DAGs: those that answer a plan change, those that mend a session, and those as a plan change left
 // them, belong to the program.
 func DAGOrigin(t *state.Tree) func(*state.Entry) settle.Origin {
-	all := t.Entries(schemas.PlanChangeKind.Name)
-	changed := map[string]bool{}
-	for _, e := range all {
-		if st := Status(e); st.Phase == schemas.PlanApplied && st.Digest != "" {
-			changed[st.DAG+" "+st.Digest] = true
-		}
-	}
+	all, changed := len(t.Entries(schemas.PlanChangeKind.Name)), Changed(t)
 	return func(e *state.Entry) settle.Origin {
-		if strings.Contains(e.Name, "-fix-") && state.SpecOf[*schemas.DAGSpec](e).Fixes != "" {
+		if NamesFix(e.Name) && state.SpecOf[*schemas.DAGSpec](e).Fixes != "" {
 			return settle.OriginRecord
 		}
-		if len(all) == 0 {
-			return settle.OriginUser
-		}
-		if changed[e.Ref.String()+" "+e.Object.Declared().Digest] || state.SpecOf[*schemas.DAGSpec](e).Answers != "" {
+		if all > 0 && (changed(e) || state.SpecOf[*schemas.DAGSpec](e).Answers != "") {
 			return settle.OriginRecord
 		}
 		return settle.OriginUser
 	}
 }
+
+// Changed returns what reports whether a sound DAG is as a plan change left it.
+func Changed(t *state.Tree) func(*state.Entry) bool {
+	changed := map[string]bool{}
+	for _, e := range t.Entries(schemas.PlanChangeKind.Name) {
+		if st := Status(e); st.Phase == schemas.PlanApplied && st.Digest != "" {
+			changed[st.DAG+" "+st.Digest] = true
+		}
+	}
+	return func(e *state.Entry) bool { return changed[e.Ref.String()+" "+e.Object.Declared().Digest] }
+}
+
+// NamesFix reports whether a DAG has a name as those that mend a session.
+func NamesFix(name string) bool { return strings.Contains(name, "-fix-") }
 
 // retired is when a plan change ended.
 func retired(*state.Tree) func(*state.Entry) time.Time {

@@ -35,8 +35,8 @@ type Kind struct {
 	Shared bool
 	// KeepSpec keeps the decoded spec of an object that has nothing to do: others read it again and again.
 	KeepSpec bool
-	// Origin returns what finds out how the spec files of the tree came about. It is asked about sound objects only. nil, or such a
-	// function: users write them.
+	// Origin returns what finds out how the spec files of the tree came about. It is asked about sound objects only, and about no
+	// dormant ones: users write those. nil, or such a function: users write them.
 	Origin func(*state.Tree) func(*state.Entry) Origin
 	// Retired returns what finds out when a spec of the tree had its effect, zero while it has not: after the time that the
 	// settings say it is moved to the archive. It is asked about sound objects only, and decodes few specs: a tree may have tens of

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -9,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/readiness"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -77,6 +80,47 @@ func TestTreeWithDormantObjects(t *testing.T) {
 	next, changed, err := s.Refresh(t.Context(), some, []string{})
 	if err != nil || countDormant(next) > 0 || !slices.Contains(changed, schemas.Ref{Kind: "DAG", Name: "f7"}) {
 		t.Errorf("after that %d are dormant and %d changed: %v", countDormant(next), len(changed), err)
+	}
+}
+
+// TestOriginsWithDormantObjects: to find the files that the program made, no dormant object is loaded, and a finished DAG whose file may be
+// the program's is not dormant.
+func TestOriginsWithDormantObjects(t *testing.T) {
+	e := newFinished(t)
+	e.put("specs/flow.yaml", "Workflow", "flow", "  steps: [{id: a, agent: a0}]")
+	e.put("specs/made.yaml", "DAG", "made", "  session: s0\n  workflow: {name: flow, start: go}\n  nodes: [{name: x, run: [\"true\"]}]")
+	e.put("specs/fix.yaml", "DAG", "s0-fix-1", "  session: s0\n  fixes: s0\n  nodes: [{name: x, run: [\"true\"]}]")
+	e.run(e.dir, false)
+	e.dag(0)
+	s, all := e.open(e.dir, false), e.open(e.dir, true)
+	defer s.Close()
+	defer all.Close()
+	s.Fresh()
+	some, _, was, err := s.LoadChanged(t.Context(), true)
+	whole, err2 := all.Load(t.Context())
+	if err != nil || err2 != nil || was == nil || countDormant(some) != finishedDAGs {
+		t.Fatal(countDormant(some), was, err, err2)
+	}
+	paths := func(t *state.Tree) (out []string) {
+		for is, list := range controllers.Origins(t) {
+			for _, o := range list {
+				out = append(out, fmt.Sprint(is, " ", o.Path))
+			}
+		}
+		slices.Sort(out)
+		return out
+	}
+	got, want := paths(some), paths(whole)
+	for _, own := range []string{fmt.Sprint(settle.OriginMade, " specs/made.yaml"), fmt.Sprint(settle.OriginRecord, " specs/fix.yaml")} {
+		if !slices.Contains(want, own) {
+			t.Errorf("%q is not among %q", own, want)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, of the whole tree %q", got, want)
+	}
+	if err := s.Settle(state.Summary{}); err != nil {
+		t.Errorf("dormant objects were loaded: %v", err)
 	}
 }
 

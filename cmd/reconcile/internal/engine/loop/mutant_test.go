@@ -37,6 +37,7 @@ var dormantFaults = []mutants.Mutant{
 	{"a damaged file of dormant objects is believed", "../../../../../state/frozen.go", " || xxhash.Sum64(rest[16:]) != hash", "", "TestDamagedFileOfDormantObjects"},
 	{"dormant objects are not counted", "../../../../../controllers/sessions/sums.go", "range t.Dormant(schemas.DAGKind.Name)", "range t.Dormant(\"None\")"},
 	{"a DAG that declares tools is dormant", "../../../../../state/dormant.go", " || b.object.Mentions(schemas.MarkTools)", "", "TestToolsOfFinishedDAGs"},
+	{"a DAG that a workflow made is dormant", "../../../../../controllers/dags/dormant.go", "return planchanges.NamesFix(e.Name) ||", "return false && ", "TestOriginsWithDormantObjects"},
 	{"what asked for dormant objects is forgotten", "../../../../../state/active.go", "s.needsFullLoad.Store(true)", "_ = s", "TestTreeWithDormantObjects"},
 }
 
