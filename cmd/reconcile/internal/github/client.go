@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unsafe"
 
 	gogithub "github.com/google/go-github/v60/github"
 )
@@ -39,8 +40,8 @@ type Options struct {
 type Client struct {
 	o           Options
 	owner, name string
-	graphql     string // URL
-	api         *gogithub.Client
+	graphql     string         // URL
+	hidden      unsafe.Pointer // see api
 
 	mu     sync.Mutex
 	viewer *User
@@ -77,10 +78,15 @@ func New(o Options) (*Client, error) {
 	o.defaults()
 	c := &Client{o: o, graphql: graphqlURL(base)}
 	c.owner, c.name, _ = strings.Cut(o.Repo, "/")
-	c.api = gogithub.NewClient(&http.Client{Transport: newWire(o, base, c.graphql)})
-	c.api.BaseURL, c.api.UserAgent = base, o.UserAgent
+	api := gogithub.NewClient(&http.Client{Transport: newWire(o, base, c.graphql)})
+	api.BaseURL, api.UserAgent = base, o.UserAgent
+	c.hidden = unsafe.Pointer(api)
 	return c, nil
 }
+
+// api returns the client of the library. No field has its type: a program that looks up methods by their names, as conditions do,
+// has all exported methods of all types that can be reached from the fields of a type in an interface, here those of the whole API.
+func (c *Client) api() *gogithub.Client { return (*gogithub.Client)(c.hidden) }
 
 func (o *Options) defaults() {
 	if o.Pace == 0 {
@@ -157,7 +163,7 @@ func (c *Client) query(ctx context.Context, query string, variables map[string]a
 	if variables != nil {
 		body["variables"] = variables
 	}
-	req, err := c.api.NewRequest(http.MethodPost, c.graphql, body)
+	req, err := c.api().NewRequest(http.MethodPost, c.graphql, body)
 	if err != nil {
 		return err
 	}
@@ -165,7 +171,7 @@ func (c *Client) query(ctx context.Context, query string, variables map[string]a
 		ctx = reading(ctx)
 	}
 	var answer graphqlAnswer
-	if _, err := c.api.Do(ctx, req, &answer); err != nil {
+	if _, err := c.api().Do(ctx, req, &answer); err != nil {
 		return unwrapped(err)
 	}
 	if len(answer.Errors) > 0 {

@@ -4,12 +4,40 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	gogithub "github.com/google/go-github/v60/github"
 )
+
+// TestClientHidesTheLibrary: no field of a client leads to the types of the library that have the methods of the whole API. A
+// program with them is 1.5 MB larger.
+func TestClientHidesTheLibrary(t *testing.T) {
+	seen := map[reflect.Type]bool{}
+	var visit func(is reflect.Type)
+	visit = func(is reflect.Type) {
+		if seen[is] {
+			return
+		}
+		seen[is] = true
+		switch is.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+			visit(is.Elem())
+		case reflect.Struct:
+			for i := range is.NumField() {
+				visit(is.Field(i).Type)
+			}
+		}
+	}
+	visit(reflect.TypeFor[Client]())
+	if seen[reflect.TypeFor[gogithub.Client]()] {
+		t.Error("a field of Client leads to that of the library")
+	}
+}
 
 // FuzzCache: a file of the cache is taken for what was kept only when it is that.
 func FuzzCache(f *testing.F) {

@@ -22,7 +22,7 @@ func (c *Client) Issue(ctx context.Context, number int) (*Issue, error) {
 	if err := numbered(number); err != nil {
 		return nil, err
 	}
-	i, _, err := c.api.Issues.Get(asking(ctx), c.owner, c.name, number)
+	i, _, err := c.api().Issues.Get(asking(ctx), c.owner, c.name, number)
 	if err != nil {
 		return nil, unwrapped(err)
 	}
@@ -36,7 +36,7 @@ func (c *Client) CreateIssue(ctx context.Context, n NewIssue) (*Issue, error) {
 	if len(n.Labels) > 0 {
 		r.Labels = &n.Labels
 	}
-	i, _, err := c.api.Issues.Create(asking(ctx), c.owner, c.name, r)
+	i, _, err := c.api().Issues.Create(asking(ctx), c.owner, c.name, r)
 	if err != nil {
 		return nil, unwrapped(err)
 	}
@@ -58,7 +58,7 @@ func (c *Client) EditIssue(ctx context.Context, number int, title, body string) 
 	if body != "" {
 		r.Body = &body
 	}
-	_, _, err := c.api.Issues.Edit(repeating(ctx), c.owner, c.name, number, r)
+	_, _, err := c.api().Issues.Edit(repeating(ctx), c.owner, c.name, number, r)
 	return unwrapped(err)
 }
 
@@ -71,7 +71,7 @@ func (c *Client) FindIssues(ctx context.Context, label string, since time.Time) 
 	}
 	found, err := issuePages(func(page gogithub.ListOptions) ([]*gogithub.Issue, *gogithub.Response, error) {
 		o.ListOptions = page
-		return c.api.Issues.ListByRepo(asking(ctx), c.owner, c.name, &o)
+		return c.api().Issues.ListByRepo(asking(ctx), c.owner, c.name, &o)
 	})
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (c *Client) RecentComments(ctx context.Context, since time.Time) ([]Comment
 func (c *Client) comments(ctx context.Context, issue int, o gogithub.IssueListCommentsOptions) ([]Comment, error) {
 	found, err := issuePages(func(page gogithub.ListOptions) ([]*gogithub.IssueComment, *gogithub.Response, error) {
 		o.ListOptions = page
-		return c.api.Issues.ListComments(asking(ctx), c.owner, c.name, issue, &o)
+		return c.api().Issues.ListComments(asking(ctx), c.owner, c.name, issue, &o)
 	})
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (c *Client) comments(ctx context.Context, issue int, o gogithub.IssueListCo
 
 // GetComment returns a comment. ErrGone: it was deleted.
 func (c *Client) GetComment(ctx context.Context, id int64) (*Comment, error) {
-	k, _, err := c.api.Issues.GetComment(asking(ctx), c.owner, c.name, id)
+	k, _, err := c.api().Issues.GetComment(asking(ctx), c.owner, c.name, id)
 	if err != nil {
 		return nil, unwrapped(err)
 	}
@@ -132,7 +132,7 @@ func (c *Client) CreateComment(ctx context.Context, issue int, body string) (*Co
 	if err := numbered(issue); err != nil && c.o.Dry == nil {
 		return nil, err
 	}
-	k, _, err := c.api.Issues.CreateComment(asking(ctx), c.owner, c.name, issue, &gogithub.IssueComment{Body: &body})
+	k, _, err := c.api().Issues.CreateComment(asking(ctx), c.owner, c.name, issue, &gogithub.IssueComment{Body: &body})
 	if err != nil {
 		return nil, unwrapped(err)
 	}
@@ -144,7 +144,7 @@ func (c *Client) CreateComment(ctx context.Context, issue int, body string) (*Co
 
 // EditComment edits a comment by its id: it replaces the body. ErrGone: it was deleted. It is idempotent.
 func (c *Client) EditComment(ctx context.Context, id int64, body string) (*Comment, error) {
-	k, _, err := c.api.Issues.EditComment(repeating(ctx), c.owner, c.name, id, &gogithub.IssueComment{Body: &body})
+	k, _, err := c.api().Issues.EditComment(repeating(ctx), c.owner, c.name, id, &gogithub.IssueComment{Body: &body})
 	if err != nil {
 		return nil, unwrapped(err)
 	}
@@ -157,7 +157,7 @@ func (c *Client) EditComment(ctx context.Context, id int64, body string) (*Comme
 // EnsureLabel creates a label of the repository. An existing label does not change, whatever its colour.
 func (c *Client) EnsureLabel(ctx context.Context, l Label) error {
 	there := func() error {
-		_, _, err := c.api.Issues.GetLabel(asking(ctx), c.owner, c.name, url.PathEscape(l.Name))
+		_, _, err := c.api().Issues.GetLabel(asking(ctx), c.owner, c.name, url.PathEscape(l.Name))
 		return unwrapped(err)
 	}
 	if err := there(); !errors.Is(err, ErrGone) {
@@ -167,7 +167,7 @@ func (c *Client) EnsureLabel(ctx context.Context, l Label) error {
 	if l.Description != "" {
 		label.Description = &l.Description
 	}
-	_, _, err := c.api.Issues.CreateLabel(repeating(ctx), c.owner, c.name, label)
+	_, _, err := c.api().Issues.CreateLabel(repeating(ctx), c.owner, c.name, label)
 	if err = unwrapped(err); errors.Is(err, ErrInvalid) && there() == nil {
 		return nil // another process created it meanwhile, or an earlier try whose answer was lost
 	}
@@ -179,17 +179,17 @@ func (c *Client) EnsureLabel(ctx context.Context, l Label) error {
 func (c *Client) AddLabels(ctx context.Context, issue int, names []string) error {
 	path := fmt.Sprintf("repos/%s/issues/%d/labels", c.o.Repo, issue)
 	// GitHub recommends an object; go-github sends an array.
-	req, err := c.api.NewRequest(http.MethodPost, path, map[string][]string{"labels": names})
+	req, err := c.api().NewRequest(http.MethodPost, path, map[string][]string{"labels": names})
 	if err != nil {
 		return err
 	}
-	_, err = c.api.Do(repeating(ctx), req, nil)
+	_, err = c.api().Do(repeating(ctx), req, nil)
 	return unwrapped(err)
 }
 
 // RemoveLabel removes a label from an issue. A missing label is not an error.
 func (c *Client) RemoveLabel(ctx context.Context, issue int, name string) error {
-	_, err := c.api.Issues.RemoveLabelForIssue(repeating(ctx), c.owner, c.name, issue, url.PathEscape(name))
+	_, err := c.api().Issues.RemoveLabelForIssue(repeating(ctx), c.owner, c.name, issue, url.PathEscape(name))
 	if err = unwrapped(err); errors.Is(err, ErrGone) {
 		return nil
 	}
@@ -225,7 +225,7 @@ func sinceOf(t time.Time) *time.Time {
 
 // React creates a reaction with a content to a comment, as the token's account. It is idempotent.
 func (c *Client) React(ctx context.Context, comment int64, content string) error {
-	_, _, err := c.api.Reactions.CreateIssueCommentReaction(repeating(ctx), c.owner, c.name, comment, content)
+	_, _, err := c.api().Reactions.CreateIssueCommentReaction(repeating(ctx), c.owner, c.name, comment, content)
 	return unwrapped(err)
 }
 

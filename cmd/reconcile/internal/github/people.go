@@ -9,7 +9,7 @@ import (
 
 // askViewer requests the token's account. Tokens of apps, as in workflows, have no user, but a viewer.
 func (c *Client) askViewer(ctx context.Context) (User, error) {
-	u, _, err := c.api.Users.Get(asking(ctx), "")
+	u, _, err := c.api().Users.Get(asking(ctx), "")
 	if err = unwrapped(err); err == nil {
 		return userOf(u), nil
 	}
@@ -43,7 +43,7 @@ func (c *Client) InTeam(ctx context.Context, org, team, login string) (bool, err
 	if !isLogin(login) {
 		return false, fmt.Errorf("%q is not the name of an account: %w", login, ErrInvalid)
 	}
-	m, _, err := c.api.Teams.GetTeamMembershipBySlug(asking(ctx), org, team, login)
+	m, _, err := c.api().Teams.GetTeamMembershipBySlug(asking(ctx), org, team, login)
 	if err = unwrapped(err); errors.Is(err, ErrGone) {
 		return false, nil
 	}
@@ -55,7 +55,7 @@ func (c *Client) Permission(ctx context.Context, login string) (string, error) {
 	if !isLogin(login) {
 		return "", fmt.Errorf("%q is not the name of an account: %w", login, ErrInvalid)
 	}
-	p, _, err := c.api.Repositories.GetPermissionLevel(asking(ctx), c.owner, c.name, login)
+	p, _, err := c.api().Repositories.GetPermissionLevel(asking(ctx), c.owner, c.name, login)
 	if err = unwrapped(err); errors.Is(err, ErrGone) {
 		return "none", nil
 	}

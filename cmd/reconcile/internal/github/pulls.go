@@ -12,7 +12,7 @@ func (c *Client) PullRequestHead(ctx context.Context, number int) (oid string, e
 	if err := numbered(number); err != nil {
 		return "", err
 	}
-	p, _, err := c.api.PullRequests.Get(asking(ctx), c.owner, c.name, number)
+	p, _, err := c.api().PullRequests.Get(asking(ctx), c.owner, c.name, number)
 	return p.GetHead().GetSHA(), unwrapped(err)
 }
 
