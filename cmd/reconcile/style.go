@@ -67,6 +67,10 @@ func (a *app) styleTable(q ops.StyleRequest, r *ops.StyleResult) error {
 		return nil
 	}
 	if len(r.Styles) == 0 {
+		if q.Language == "" {
+			a.note("there is no source code of a language that is looked for; name the language to see how its lines are indented: reconcile style LANGUAGE")
+			return nil
+		}
 		a.note("there is no source code of that language")
 		return nil
 	}

@@ -8,6 +8,7 @@ type Tool struct {
 	Name      string            `json:"name"`
 	Languages []string          `json:"languages"`          // lower case, as the catalogue lists them
 	Program   string            `json:"program"`            // on the PATH, or in a folder of the project such as node_modules/.bin
+	Wrapper   string            `json:"wrapper,omitempty"`  // the program in the folder of a project, or above, that runs the version which the project wants, in place of Program
 	Source    string            `json:"source"`             // where the facts of this entry were read
 	Configs   []string          `json:"configs,omitempty"`  // files, globs, or FILE#MEMBER.MEMBER of JSON, TOML and YAML, whose presence says that the tool is used
 	Marks     []string          `json:"marks,omitempty"`    // files that say that the tool is used and configure nothing: they count where it was found in no folder above
@@ -35,7 +36,7 @@ type Role struct {
 	Scoped         []string        `json:"scoped,omitempty"`         // configurations, as Configs has them, that name what is checked: with one of them nothing stands for {files}
 	Extensions     []string        `json:"extensions,omitempty"`     // of the files that it is about, as .go; none: all files
 	Output         string          `json:"output,omitempty"`         // the format of the output of Check, by its name in controllers/checks/formats
-	Report         string          `json:"report,omitempty"`         // the file with the output where it is not stdout: {report} in Check
+	Report         string          `json:"report,omitempty"`         // the file with the output where it is not stdout: {report} in Check; {report}/ for a folder that has to be there
 	Reports        []string        `json:"reports,omitempty"`        // the reports that it writes into the project, where it has no Report: patterns of path.Match for the ends of their paths, in any folder
 	Stream         string          `json:"stream,omitempty"`         // stdout, stderr or both; none: stdout
 	Clean          []int           `json:"clean,omitempty"`          // exit codes without findings or failures; none: 0

@@ -54,7 +54,7 @@ var ranWith = map[string]string{
 	"gosec": "2", "javac": "17", "jest": "30", "maven": "3.8.7", "minitest": "5.17.0", "mix format": "1.14.0", "mix test": "1.14.0", "mocha": "12",
 	"mypy": "1.0.1", "node --test": "20.20.2", "oxlint": "1.94.0", "phpcs": "3.7.1", "phpunit": "9.6.7", "prettier": "3.10.1", "pylint": "2.16.2",
 	"pyright": "1.1", "pytest": "7.2.1", "rspec": "3.12.0", "rubocop": "1.39.0", "rustfmt": "1.95.0", "shellcheck": "0.9.0", "shfmt": "3.6.0",
-	"staticcheck": "0.6.1", "tsc": "7.0.2", "unittest": "3.11.7", "vitest": "4.1.12", "yamllint": "1.29.0",
+	"staticcheck": "0.6.1", "tsc": "7.0.2", "unittest": "3.11.7", "vitest": "4.1.12", "tape": "5.10", "yamllint": "1.29.0",
 }
 
 // documented are those that were written from documentation alone, which the entries name: nobody could install them here. govulncheck was run without its

@@ -258,6 +258,9 @@ func (d *discovery) mentioned(t Tool) {
 	if slices.Contains([]string{"go", "cargo", "node", "python3", "ruby", "mvn", "gradle", "mix", "dotnet", "dart", "dune", "swift", "zig", "terraform"}, t.Program) {
 		return // these programs do more than this
 	}
+	if slices.ContainsFunc(t.Roles, func(r Role) bool { return strings.Contains(strings.Join(r.Check, " "), "{config") }) {
+		return // it needs its configuration
+	}
 	word := regexp.MustCompile(`(?m)(?:^|[\s"'/@&;|])` + regexp.QuoteMeta(t.Program) + `(?:@|==|$|[\s"'])`)
 	for _, folder := range d.folders {
 		x := d.facts.Folders[folder]
@@ -318,6 +321,9 @@ func (d *discovery) add(t Tool, folder, language string, c Confidence, config, w
 // addRole adds a tool in one category, unless the version of the program has another entry for that.
 func (d *discovery) addRole(t Tool, r Role, folder, language string, c Confidence, config, why string) {
 	p := d.program(t, folder)
+	if r = r.by(p.Path, t); t.Wrapper != "" && r.Check[0] == t.Wrapper {
+		why += ", by " + t.Wrapper
+	}
 	p.Version = cmp.Or(p.Version, number(d.facts.Said[t.question(p.Path)]))
 	if !r.fits(p.Version) {
 		return
@@ -351,6 +357,20 @@ func (d *discovery) program(t Tool, folder string) Program {
 			return p
 		}
 	}
+}
+
+// by is the role with commands for the program at a path, which may be the wrapper of the tool.
+func (r Role) by(program string, t Tool) Role {
+	name := path.Base(strings.ReplaceAll(program, "\\", "/"))
+	if t.Wrapper == "" || strings.TrimSuffix(name, path.Ext(name)) != t.Wrapper {
+		return r
+	}
+	for _, argv := range []*[]string{&r.Check, &r.Fix, &r.One, &r.Coverage} {
+		if len(*argv) > 0 {
+			*argv = append([]string{t.Wrapper}, (*argv)[1:]...)
+		}
+	}
+	return r
 }
 
 // script names the script of a package.json that runs a program.

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"cmp"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -38,6 +39,16 @@ var (
 	dotted = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d+(?:\.\d+)+[-+.\w]*`) })
 	digits = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d+`) })
 )
+
+// WrappedVersion is the version of what a wrapper downloads, by its properties; "" if they do not tell.
+func WrappedVersion(properties string) string {
+	for line := range strings.Lines(properties) {
+		if url, ok := strings.CutPrefix(strings.TrimSpace(line), "distributionUrl="); ok {
+			return strings.TrimSuffix(strings.TrimSuffix(dotted().FindString(path.Base(url)), "-bin.zip"), "-all.zip")
+		}
+	}
+	return ""
+}
 
 // number is the number in the printed version of a program, one with dots before others; "" for none.
 func number(said string) string {

@@ -86,6 +86,7 @@ func findPrograms(root, searchPath string, f tools.Facts) {
 		if strings.ContainsAny(t.Program, "/\\") {
 			continue
 		}
+		findWrappers(root, t, f)
 		for _, bin := range bins {
 			p := filepath.Join(root, filepath.FromSlash(bin), t.Program)
 			if !runnable(p) {
@@ -104,6 +105,25 @@ func findPrograms(root, searchPath string, f tools.Facts) {
 				f.Programs[tools.Place{Program: t.Program}] = tools.Program{Path: p}
 				break
 			}
+		}
+	}
+}
+
+// findWrappers finds the wrapper of a tool in the folders of projects. Its version is that of what it downloads, by the name of that file.
+func findWrappers(root string, t tools.Tool, f tools.Facts) {
+	if t.Wrapper == "" {
+		return
+	}
+	for folder, x := range f.Folders {
+		dir := filepath.Join(root, filepath.FromSlash(folder))
+		if p := filepath.Join(dir, t.Wrapper); slices.ContainsFunc(x.Files, func(n string) bool { return strings.TrimSuffix(n, path.Ext(n)) == t.Wrapper }) && runnable(p) {
+			found := tools.Program{Path: p}
+			for _, at := range []string{"gradle/wrapper/gradle-wrapper.properties", ".mvn/wrapper/maven-wrapper.properties"} {
+				if text, err := regular.ReadPathUpTo(filepath.Join(dir, filepath.FromSlash(at)), maxText); err == nil && strings.HasPrefix(path.Base(at), t.Name) {
+					found.Version = tools.WrappedVersion(string(text))
+				}
+			}
+			f.Programs[tools.Place{Folder: folder, Program: t.Program}] = found
 		}
 	}
 }

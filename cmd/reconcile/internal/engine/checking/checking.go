@@ -274,7 +274,7 @@ func (c *Checker) execute(ctx context.Context, t tools.Discovered, argv []string
 		// With it, tools of Go repeat their findings in equal files of another folder, and name that one.
 		p.Set = append(slices.Clone(p.Set), "GOFLAGS="+flags+" -trimpath=false")
 	}
-	if strings.TrimSuffix(filepath.Base(t.Program), ".exe") == argv[0] {
+	if name := filepath.Base(t.Program); name == argv[0] || slices.Contains([]string{".exe", ".cmd", ".bat"}, filepath.Ext(name)) && strings.HasPrefix(name, argv[0]+".") {
 		p.Path = t.Program
 	}
 	if c.confined() {
@@ -286,6 +286,11 @@ func (c *Checker) execute(ctx context.Context, t tools.Discovered, argv []string
 			return e, 0, nil
 		}
 		p.Set = slices.Concat(p.Set, []string{"TMPDIR=" + scratch}, set)
+	}
+	if strings.HasSuffix(t.Role.Report, "/") {
+		if err := os.MkdirAll(report, 0o700); err != nil {
+			return e, 0, err
+		}
 	}
 	before := writtenReports(t.Role, dir)
 	end, err := p.Run(ctx)
@@ -388,7 +393,7 @@ func (c *Checker) prove(ctx context.Context, t tools.Discovered, check checks.Ch
 	control.Root, control.FailOn, control.project = folder, checks.Info, cmp.Or(c.project, c.Root)
 	t.Folder = ""
 	j := tools.Job{Tool: t}
-	if t.Role.List {
+	if t.Role.List || len(t.Role.Scoped) > 0 { // the configuration that names what is checked is not there
 		j.Files = slices.Sorted(maps.Keys(t.Role.Control.Files))
 	}
 	report := filepath.Join(scratch, "report")

@@ -1,8 +1,12 @@
 package checking
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/controllers/tools"
@@ -60,5 +64,19 @@ func TestLastLine(t *testing.T) {
 		if got := lastLine(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
+	}
+}
+
+// A tool whose configuration names what it checks is shown the files of its positive control, where that configuration is not.
+func TestScopedControl(t *testing.T) {
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip(err)
+	}
+	tool := tools.Discovered{Tool: "x", Program: sh, Role: tools.Role{Check: []string{filepath.Base(sh), "-c", `test -n "$1" || exit 2; echo "$1:1:1: error: a"; exit 1`, "x", "{files}"},
+		Whole: []string{}, Scoped: []string{"x.ini#x.files"}, Output: "gcc", Control: &tools.Control{Files: map[string]string{"a.x": ""}}}}
+	c := Checker{Root: t.TempDir(), Environ: os.Environ(), Timeout: time.Minute}
+	if check, err := c.Works(t.Context(), tool); err != nil || !check.Proved {
+		t.Errorf("%+v, %v", check, err)
 	}
 }

@@ -48,7 +48,7 @@ var faults = []mutants.Mutant{
 	{"a checkout of a killed process is used again", "check.go", "i >= 0 && all[i].State == Spare, m.write(o)", "i >= 0, m.write(o)", "TestChecksShareCheckouts"},
 	{"two checks work in one checkout", "check.go", "if i >= 0 && all[i].InUse() {", "if false {", "TestChecksShareCheckouts"},
 	{"a checkout keeps what checks left", "check.go", "made.repo.Renew(ctx, co, o.Base, o.Branch) != nil {", "false {", "TestChecksShareCheckouts"},
-	{"others get what the setup of a change made", "prepare.go", " || w.owner.Kind == settle.CheckWorkspace", "", "TestSetupIsKept"},
+	{"others get what the setup of a change made", "prepare.go", "|| w.owner.Kind ==", "|| false && w.owner.Kind ==", "TestSetupIsKept"},
 	{"a workspace is made inside of the tree", "workspaces.go", "if inside(real, base) {", "if false {", "TestInsideOfTheTree"},
 }
 
