@@ -30,6 +30,7 @@ type Role struct {
 	Category       checks.Category `json:"category"`
 	Since          string          `json:"since,omitempty"`          // the first version to which this entry applies, and
 	Before         string          `json:"before,omitempty"`         // the first one to which it does not
+	Where          []string        `json:"where,omitempty"`          // configurations, as Configs has them, with one of which it applies, in place of the entries after it
 	Check          []string        `json:"check,omitempty"`          // changes no file; see [Job] for the placeholders
 	Fix            []string        `json:"fix,omitempty"`            // changes files
 	Whole          []string        `json:"whole"`                    // stands for {files} when the whole folder is checked; none: ., or ./... for {packages}; an empty list: nothing

@@ -11,6 +11,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -86,7 +87,7 @@ const ChoicesVar = "RECONCILE_TOOL_CHOICES"
 // IsTelling reports whether Discover reads the text of a file, by its name.
 func IsTelling(name string) bool {
 	switch name {
-	case "package.json", "pyproject.toml", "setup.cfg", "tox.ini", "mypy.ini", ".mypy.ini", "go.mod", "Gemfile", "composer.json", "Makefile", "GNUmakefile", "justfile":
+	case "package.json", "pyproject.toml", "setup.cfg", "tox.ini", "mypy.ini", ".mypy.ini", "go.mod", "Gemfile", "composer.json", "tsconfig.json", "Makefile", "GNUmakefile", "justfile":
 		return true
 	}
 	return strings.HasSuffix(name, ".yml") || strings.HasSuffix(name, ".yaml") || strings.HasPrefix(name, "requirements") && strings.HasSuffix(name, ".txt")
@@ -325,7 +326,7 @@ func (d *discovery) addRole(t Tool, r Role, folder, language string, c Confidenc
 		why += ", by " + t.Wrapper
 	}
 	p.Version = cmp.Or(p.Version, number(d.facts.Said[t.question(p.Path)]))
-	if !r.fits(p.Version) {
+	if !r.fits(p.Version) || len(r.Where) > 0 && !slices.ContainsFunc(r.Where, func(entry string) bool { return d.has(folder, entry) != "" }) {
 		return
 	}
 	x := Discovered{Tool: t.Name, Category: r.Category, Language: language, Folder: folder, Confidence: c, Tier: 1, Why: why, Config: config, Program: p.Path,
@@ -492,7 +493,7 @@ func hasMember(name, text, member string) bool {
 	switch path.Ext(name) {
 	case ".json":
 		if json.Unmarshal([]byte(text), &doc) != nil {
-			return false
+			return name == "tsconfig.json" && strings.Contains(text, strconv.Quote(member)) // it may have comments
 		}
 	case ".toml":
 		if toml.Unmarshal([]byte(text), &doc) != nil {

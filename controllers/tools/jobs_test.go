@@ -96,7 +96,8 @@ func TestOwnCommand(t *testing.T) {
 	} {
 		f := Facts{Folders: map[string]*Folder{"": {Texts: map[string]string{"package.json": "{\"scripts\": {" + c.scripts + "}}", "Makefile": c.makefile}}}}
 		known, _ := entry(c.tool)
-		got, _, _ := (&discovery{facts: f}).ownCommand(known, known.Roles[0], "")
+		r := known.Roles[slices.IndexFunc(known.Roles, func(r Role) bool { return r.Where == nil })]
+		got, _, _ := (&discovery{facts: f}).ownCommand(known, r, "")
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%s with %s%q: %q, want %q", c.tool, c.scripts, c.makefile, got, c.want)
 		}

@@ -48,7 +48,7 @@ func (r Role) appended(program, command string) (more []string, ok bool) {
 	}
 	words = words[1:]
 	wanted := r.Check[1:]
-	for len(wanted) > 0 && !strings.HasPrefix(wanted[0], "-") && !strings.HasPrefix(wanted[0], "{") { // its subcommand
+	for len(wanted) > 0 && (!strings.HasPrefix(wanted[0], "-") && !strings.HasPrefix(wanted[0], "{") || wanted[0] == "--build") { // its subcommand
 		if len(words) == 0 || words[0] != wanted[0] {
 			return nil, false
 		}
