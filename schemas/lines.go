@@ -88,7 +88,7 @@ func lineSpan(text string, line int) (start, end int) {
 func placeOf(b []byte, at int) (line, col int) {
 	at = min(max(at, 0), len(b))
 	start := bytes.LastIndexByte(b[:at], '\n') + 1
-	return 1 + bytes.Count(b[:start], []byte("\n")), 1 + runes(b[start:at])
+	return 1 + bytes.Count(b[:start], []byte("\n")), 1 + utf8.RuneCount(b[start:at])
 }
 
 // lines finds the places of offsets that mostly ascend without starting over each time.

@@ -327,9 +327,6 @@ func (f form) String() string {
 	return [...]string{"nothing", "true or false", "a number", "text", "a list", "a set of fields"}[f]
 }
 
-// runes counts characters; a byte that belongs to none counts as one.
-func runes(b []byte) int { return utf8.RuneCount(b) }
-
 func keepForm(v *value, ok bool) *value {
 	if ok {
 		return v

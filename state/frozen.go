@@ -2,6 +2,7 @@ package state
 
 import (
 	"encoding/binary"
+	"maps"
 	"os"
 	"slices"
 	"sort"
@@ -55,22 +56,13 @@ func (o *frozenObjects) encode(key uint64) []byte {
 		e.dormant(d)
 	}
 	size := len(e.B) - start
-	e.refs(sortedKeys(o.refers))
+	e.refs(slices.SortedFunc(maps.Keys(o.refers), schemas.Ref.Compare))
 	copy(e.B, frozenVersion)
 	for i, n := range []uint64{key, 0, uint64(len(o.files)), uint64(len(o.list)), uint64(size)} {
 		binary.LittleEndian.PutUint64(e.B[len(frozenVersion)+8*i:], n)
 	}
 	binary.LittleEndian.PutUint64(e.B[len(frozenVersion)+8:], xxhash.Sum64(e.B[len(frozenVersion)+16:]))
 	return e.B
-}
-
-func sortedKeys(set map[schemas.Ref]bool) []schemas.Ref {
-	refs := make([]schemas.Ref, 0, len(set))
-	for ref := range set {
-		refs = append(refs, ref)
-	}
-	slices.SortFunc(refs, schemas.Ref.Compare)
-	return refs
 }
 
 // readFrozen maps the file of frozen objects with that hash; nil if it is another one, or damaged. The mapping stays until

@@ -251,7 +251,7 @@ func runLines(op string, runs []schemas.Run) []line {
 // synced: after a power loss no process is left, and after a crash the kernel still has the data.
 func (j *Journal) Started(key string, at time.Time, pid int) error {
 	t := schemas.NewTime(at)
-	return j.write([]line{{Op: opStart, Key: key, At: &t, PID: pid, Start: processStart(pid)}}, false)
+	return j.write([]line{{Op: opStart, Key: key, At: &t, PID: pid, Start: proc.Start(pid)}}, false)
 }
 
 // Progressed writes the state of a running agent's turn to the journal; it replaces the state before.
@@ -338,5 +338,3 @@ func (j *Journal) Close() error {
 	j.store.own.Store(nil)
 	return err
 }
-
-func processStart(pid int) int64 { return proc.Start(pid) }

@@ -114,7 +114,7 @@ func (l *layout) classifyState(below string) (area, schemas.Ref) {
 		return areaLedgers, ledgerRef(issue)
 	}
 	if folder == memoryFolder {
-		return areaOther, memoryRef(rest)
+		return areaOther, schemas.Ref{Kind: MemoryKind, Name: strings.TrimSuffix(rest, ".json")}
 	}
 	if name := checkpointName(rest); folder == checkpointsFolder && name != "" {
 		return areaCheckpoints, schemas.Ref{Kind: CheckpointKind, Name: name}
@@ -187,11 +187,6 @@ const (
 
 // ArchiveDir returns the archive below stateFolder: the folder for spec files that had their effect.
 func ArchiveDir(stateFolder string) string { return stateFolder + "/" + specArchive }
-
-// memoryRef returns the Ref of a file of the memory, by its path below the folder.
-func memoryRef(below string) schemas.Ref {
-	return schemas.Ref{Kind: MemoryKind, Name: strings.TrimSuffix(below, ".json")}
-}
 
 // MemoryKind is the Kind in the Refs of the memory's files, which have no entries: Memory/issue-42, Memory/manifest,
 // Memory/records/<name>, Memory/archive/issue-42-archived. This package does not interpret their content; it only tracks

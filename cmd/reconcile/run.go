@@ -194,7 +194,7 @@ func activity(r *ops.RunResult) string {
 	}
 	s := render.Plural(r.Ran, "run") + ", " + render.Plural(r.Wrote, "file") + " written"
 	if r.Commit != "" {
-		s += ", committed as " + shortHash(r.Commit)
+		s += ", committed as " + r.Commit[:min(len(r.Commit), 10)]
 	}
 	return s + exchanged(r)
 }
@@ -227,5 +227,3 @@ func kindCounts(r *ops.RunResult) string {
 	}
 	return strings.Join(parts, ", ")
 }
-
-func shortHash(hash string) string { return hash[:min(len(hash), 10)] }

@@ -45,7 +45,7 @@ func Watch(r *settle.Round) {
 	s.sort(r.World.Tree)
 	for scope, w := range s.watched {
 		wrong := w.blocked
-		if s.over(&w.allowance) {
+		if s.spent(&w.allowance) != nil {
 			wrong = w.free
 		}
 		for by := range wrong {

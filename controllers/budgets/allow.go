@@ -62,9 +62,6 @@ func with(out []settle.Allowance, b *schemas.Budget, a settle.Allowance) []settl
 	return append(out, a)
 }
 
-// over reports whether a budget is used up.
-func (s *Sums) over(a *settle.Allowance) bool { return s.spent(a) != nil }
-
 // spent is the first measure of which a budget is used up, or nil.
 func (s *Sums) spent(a *settle.Allowance) *measure {
 	used := s.at(a.Scope).used

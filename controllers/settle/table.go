@@ -70,8 +70,6 @@ type Kind struct {
 	Same func(a, b schemas.Status) bool
 }
 
-func (k *Kind) dependsOn(kind string) bool { return slices.Contains(k.DependsOn, kind) }
-
 // SameStatus compares two statuses of this kind.
 func (k *Kind) SameStatus(a, b schemas.Status) bool {
 	switch {

@@ -3,6 +3,7 @@ package settle
 import (
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
+	"slices"
 )
 
 // Worklist is the set of objects that a Settle decides in its next round. Rows of the table add to it.
@@ -58,7 +59,7 @@ func (w Worklist) AddChanged(ref schemas.Ref) {
 // AddDependents adds the objects that refer to one and depend on it, each with its own readers.
 func (w Worklist) AddDependents(ref schemas.Ref) {
 	for i := range w.s.table {
-		if k := &w.s.table[i]; k.dependsOn(ref.Kind) {
+		if k := &w.s.table[i]; slices.Contains(k.DependsOn, ref.Kind) {
 			for _, from := range w.s.tree.ReferrersOf(ref, k.Name) {
 				w.AddWithReaders(from)
 			}

@@ -2,6 +2,7 @@ package lock
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -45,13 +46,13 @@ const (
 )
 
 func (o Options) withDefaults() Options {
-	setDefault(&o.Agent, "reconcile")
-	setDefault(&o.Stale, defaultStale)
-	setDefault(&o.Backoff, defaultBackoff)
-	setDefault(&o.Longest, defaultLongest)
-	setDefault(&o.Tries, defaultTries)
-	setDefault(&o.Dir, ".reconcile/locks")
-	setDefault(&o.TmpDir, ".reconcile/tmp")
+	o.Agent = cmp.Or(o.Agent, "reconcile")
+	o.Stale = cmp.Or(o.Stale, defaultStale)
+	o.Backoff = cmp.Or(o.Backoff, defaultBackoff)
+	o.Longest = cmp.Or(o.Longest, defaultLongest)
+	o.Tries = cmp.Or(o.Tries, defaultTries)
+	o.Dir = cmp.Or(o.Dir, ".reconcile/locks")
+	o.TmpDir = cmp.Or(o.TmpDir, ".reconcile/tmp")
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -65,13 +66,6 @@ func (o Options) withDefaults() Options {
 		o.Rand = mathrand.Float64
 	}
 	return o
-}
-
-func setDefault[T comparable](v *T, to T) {
-	var zero T
-	if *v == zero {
-		*v = to
-	}
 }
 
 // hold returns how long a lock may be held and its file still be written: half of Stale.

@@ -115,8 +115,6 @@ func (e *Embedder) takeSlot(ctx context.Context) bool {
 	}
 }
 
-func (e *Embedder) freeSlot() { <-e.slots }
-
 const (
 	firstWait   = 500 * time.Millisecond // after the first failure; doubled after each further one
 	longestWait = 30 * time.Second

@@ -161,7 +161,7 @@ func (e *Embedder) askAll(ctx context.Context, texts []string, put func(string, 
 			break
 		}
 		group.Go(func() {
-			defer e.freeSlot()
+			defer func() { <-e.slots }()
 			vectors, err := e.askBatch(ctx, batch)
 			if err != nil {
 				stop(err)

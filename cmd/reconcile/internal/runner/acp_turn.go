@@ -51,10 +51,6 @@ type talk struct {
 	steered     []schemas.Delivery
 }
 
-func newTalk(a *attempt, task *settle.AgentTurn) *talk {
-	return &talk{a: a, task: task, done: make(chan struct{})}
-}
-
 // abandon closes the resources of an agent that was not started; t may be nil.
 func (t *talk) abandon() {
 	if t == nil {

@@ -84,7 +84,7 @@ func (r *Runner) run(j *job, b *buffers) settle.Report {
 	}
 	a := &attempt{runner: r, job: j, task: task, record: j.effect.Claim(), place: place{dir: r.dir, root: r.root}, spent: make(chan string, 1)}
 	if turn != nil {
-		a.talk = newTalk(a, turn)
+		a.talk = &talk{a: a, task: turn, done: make(chan struct{})}
 	}
 	if turn, ok := j.effect.Task.(*settle.HTTPTurn); ok {
 		a.dialogue = &dialogue{a: a, task: turn}

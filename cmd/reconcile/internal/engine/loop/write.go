@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"time"
 
@@ -372,10 +373,5 @@ func (s *run) recordTransitions() {
 }
 
 func sortedRefs[V any](m map[schemas.Ref]V) []schemas.Ref {
-	refs := make([]schemas.Ref, 0, len(m))
-	for r := range m {
-		refs = append(refs, r)
-	}
-	slices.SortFunc(refs, schemas.Ref.Compare)
-	return refs
+	return slices.SortedFunc(maps.Keys(m), schemas.Ref.Compare)
 }
