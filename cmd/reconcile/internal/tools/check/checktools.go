@@ -41,7 +41,7 @@ func onCheckTools(ctx context.Context, c *checker) result {
 	began := time.Now()
 	problems := wanted.install(ctx, dir)
 	fmt.Fprintf(c.out, "installed what was missing in %.0f s\n%s", time.Since(began).Seconds(), problems)
-	r := wanted.goTest(ctx, []string{"-count=1", "-run", "^(TestDefects|TestWrittenSARIF)$", "-timeout=20m", scriptsPackage})
+	r := wanted.goTest(ctx, []string{"-count=1", "-run", "^(TestDefects|TestPublicProjects|TestWrittenSARIF)$", "-timeout=20m", scriptsPackage})
 	if len(r.skips) > 0 {
 		r.excuse = "not tested: " + strings.Join(r.skips, "; ")
 	}
