@@ -54,11 +54,25 @@ var distrustFaults = []mutants.Mutant{
 	{"a receipt is for any content", "../../../../../state/unconfined.go", "hexDigest(name+\"\\x00\"+string(data))", "hexDigest(name+\"\\x00\"+string(data[:0]))"},
 }
 
+// stampFaults are those in finding what of a status is written while effects run.
+var stampFaults = []mutants.Mutant{
+	{"a phase waits", "status_stamp.go", "was.phase == is.phase && ", ""},
+	{"readiness waits", "status_stamp.go", "was.ready == is.ready && ", ""},
+	{"a reason waits", "status_stamp.go", "string(c.Status) + c.Reason", "string(c.Status)"},
+	{"the word of a person waits", "status_stamp.go", "is.actions = len(st.Actions)", "is.actions = 0"},
+	{"a hand-off waits", "status_stamp.go", " && was.handoffs == is.handoffs", ""},
+	{"the next hand-off waits", "status_stamp.go", "fmt.Sprintln(name, len(n.Handoff.Chain), x.Phase)", "fmt.Sprintln(name, x.Phase)"},
+	{"the phase of a hand-off waits", "status_stamp.go", "len(n.Handoff.Chain), x.Phase)", "len(n.Handoff.Chain))"},
+	{"who waits for a person waits", "status_stamp.go", "return !old })", "return old })"},
+	{"one that waits no more is as one that waits", "status_stamp.go", "if n.State == schemas.NodeBlocked {", "if n.State != schemas.NodeBlocked {"},
+}
+
 // TestMutants tests all of them with one program: most are in packages that many others import, which take long to build.
 func TestMutants(t *testing.T) {
 	mutants.Suite{Args: []string{"-short"}, Mutants: slices.Concat(
 		mutants.NoticedBy("TestRunSinceSettledEquals|TestInputsThatANodeMakes|TestLockDoesNotLinger", faults),
 		mutants.NoticedBy("TestRunSinceSettledLeaves|TestTreeWithDormantObjects", dormantFaults),
 		mutants.NoticedBy("TestDistrust$|TestDistrustPreferences|TestMarkedWhileItRuns", distrustFaults),
+		mutants.NoticedBy("TestStatusThatWaits", stampFaults),
 	)}.Run(t)
 }

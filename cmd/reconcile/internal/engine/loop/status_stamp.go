@@ -20,6 +20,13 @@ type statusStamp struct {
 	handoffs string
 }
 
+// waits reports whether the written version may stay while the status has become another one. What people decide, and what they are asked to, is
+// written at once.
+func (was *statusStamp) waits(is *statusStamp) bool {
+	return was.phase == is.phase && was.ready == is.ready && was.actions == is.actions && was.handoffs == is.handoffs &&
+		!slices.ContainsFunc(is.blocked, func(n string) bool { _, old := slices.BinarySearch(was.blocked, n); return !old })
+}
+
 func stampOf(e *state.Entry, size int) statusStamp {
 	base := e.Status().Base()
 	is := statusStamp{size: size, phase: base.Phase}

@@ -350,9 +350,7 @@ func (s *run) canDefer(e *state.Entry) bool {
 		return false
 	}
 	is := stampOf(e, 0)
-	return was.phase == is.phase && was.ready == is.ready && was.actions == is.actions && was.handoffs == is.handoffs &&
-		!slices.ContainsFunc(is.blocked, func(n string) bool { _, old := slices.BinarySearch(was.blocked, n); return !old }) &&
-		s.unwrittenBytes[e.Ref] < was.size
+	return was.waits(&is) && s.unwrittenBytes[e.Ref] < was.size
 }
 
 // sizeOf estimates the bytes of a record.
