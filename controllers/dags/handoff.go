@@ -133,19 +133,6 @@ func (f *fold) requested(i int32, run *schemas.Run, by *schemas.HandoffWord) sch
 // visible is a text in one line that a spec may have: without secrets, and without characters that are not seen by themselves.
 func visible(text string) string { return oneLine(secrets.Redact(agentio.Plain(text))) }
 
-// usageOf is the part of its context, 0 to 1, that an agent had used at the end of a run; 0 where that is not known.
-func (f *fold) usageOf(run *schemas.Run) float64 {
-	window := 0
-	if a := f.b.Agent(f.p, run.Agent); a != nil {
-		window = a.ContextWindow
-	}
-	used := float64(max(run.Turn.ContextShare(window), 0)) / 100
-	if t := run.Turn; t != nil && len(t.Marks) > 0 {
-		used = max(used, t.Marks[len(t.Marks)-1].Usage())
-	}
-	return used
-}
-
 // wentOn reports whether node i has worked on after a run.
 func (f *fold) wentOn(i int32, run string) bool {
 	_, seq := clarifications.SplitSeq(run)

@@ -51,16 +51,7 @@ func (f *fold) context(i int32) *settle.Context {
 
 // isFull reports whether the context of a turn's session was so full at its end that the next turn begins a new one.
 func (f *fold) isFull(i int32, t *schemas.Turn) bool {
-	at := f.memory(i).CompactAt
-	window := 0
-	if a := f.b.Agent(f.p, f.agentOf(i)); a != nil {
-		window = a.ContextWindow
-	}
-	share := t.ContextShare(window)
-	if n := len(t.Marks); share < 0 && n > 0 {
-		share = t.Marks[n-1].Percent
-	}
-	return share >= at
+	return f.contextUsed(f.agentOf(i), t) >= float64(f.memory(i).CompactAt)/100
 }
 
 // continues returns the turn whose session the next run of node i continues; nil for a new session.
