@@ -30,14 +30,22 @@ func events(before, after *state.Entry) []settle.Event {
 		if e.Reason == "" {
 			e.Reason = n.State // success, and the beginning, need no other
 		}
-		switch n.State {
-		case schemas.NodeRunning:
+		switch { // times that were there before are those of the work, and what verified or landed it came later
+		case n.State == schemas.NodeRunning && n.StartedAt != old.StartedAt:
 			e.Time = n.StartedAt
-		case schemas.NodeSucceeded, schemas.NodeFailed:
+		case (n.State == schemas.NodeSucceeded || n.State == schemas.NodeFailed) && n.FinishedAt != old.FinishedAt:
 			e.Time = n.FinishedAt
 		}
 		out = append(out, e)
 	}
-	slices.SortStableFunc(out, func(a, b settle.Event) int { return a.Time.Compare(b.Time.Time) })
+	slices.SortStableFunc(out, inTime)
 	return out
+}
+
+// inTime compares events by time; those without one happen now, after all others.
+func inTime(a, b settle.Event) int {
+	if a.Time.IsZero() != b.Time.IsZero() {
+		return -a.Time.Compare(b.Time.Time)
+	}
+	return a.Time.Compare(b.Time.Time)
 }

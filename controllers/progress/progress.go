@@ -57,14 +57,14 @@ type Tracker struct {
 	CPUs int
 
 	tree    *state.Tree
-	started map[string]time.Time // by key, of started nodes that have not ended
-	failed  []failure            // not known yet whether another attempt follows
-	since   map[nodeID]Node      // reports after tree was decided
-	others  map[nodeID]Node      // of owners that are not DAGs
-	sum     time.Duration        // of the successes so far
-	count   int                  // of them
-	guess   time.Duration        // about their mean
-	touched *dags.Touching       // of tree; nil until asked for
+	started map[string]string // the steps of started effects that have not ended, by key
+	failed  []failure         // not known yet whether another attempt follows
+	since   map[nodeID]Node   // reports after tree was decided
+	others  map[nodeID]Node   // of owners that are not DAGs
+	sum     time.Duration     // of the successes so far
+	count   int               // of them
+	guess   time.Duration     // about their mean
+	touched *dags.Touching    // of tree; nil until asked for
 	board   board
 }
 
@@ -95,9 +95,9 @@ func (t *Tracker) Report(r settle.Report) []Event {
 	switch r.Kind {
 	case settle.Started:
 		if t.started == nil {
-			t.started = map[string]time.Time{}
+			t.started = map[string]string{}
 		}
-		t.started[r.Key] = r.At
+		t.started[r.Key] = r.Step
 		e.State, e.Since, e.Step = schemas.NodeRunning, r.At, r.Step
 	case settle.Finished:
 		e.State, e.Took, e.Step = r.Run.Outcome, ran(r.Run), r.Run.Part()
@@ -112,10 +112,11 @@ func (t *Tracker) Report(r settle.Report) []Event {
 			t.count++
 		}
 	default:
-		if _, ran := t.started[r.Key]; !ran && r.Kind != settle.Held {
+		step, ran := t.started[r.Key]
+		if !ran && r.Kind != settle.Held {
 			return nil // its start was not reported; Broken ones are reported at the end of the run
 		}
-		e.State, e.Message = schemas.NodeQueued, r.Why
+		e.State, e.Step, e.Message = schemas.NodeQueued, step, r.Why
 		if r.Err != nil {
 			e.Message = r.Err.Error()
 		}

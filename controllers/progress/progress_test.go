@@ -194,6 +194,11 @@ func TestOtherOwners(t *testing.T) {
 	}
 	want(t, "runs", tr.View(start, 10), "0/1 running 1 queued 0 waiting 0 failed 0", "round_1")
 	tr.Report(settle.Report{Kind: settle.Released, Key: key, At: start})
+	verify := "dags/checks/build-0123456789abcdef-1"
+	tr.Report(settle.Report{Kind: settle.Started, Key: verify, At: start, Step: schemas.StepTest})
+	if got := tr.Report(settle.Report{Kind: settle.Released, Key: verify, At: start, Why: "interrupted"}); len(got) != 1 || got[0].Step != schemas.StepTest || got[0].Message != "interrupted" {
+		t.Errorf("a step that is interrupted: %+v", got)
+	}
 	if got := tr.Report(settle.Report{}); got != nil {
 		t.Errorf("an empty report: %+v", got)
 	}
