@@ -69,9 +69,7 @@ func decide(in settle.In) settle.Out {
 func agentHistory(in settle.In, d *work, old []schemas.HistoryEntry) []schemas.HistoryEntry {
 	past := settle.History{Old: old}
 	for _, r := range d.runs {
-		if past.Admits(r.FinishedAt) {
-			past.Add(r.FinishedAt, r.Outcome, r.Owner+": "+settle.RunMessage(r))
-		}
+		past.AddRun(r.Owner+": ", r)
 	}
 	for _, r := range HooksOf(in.Entry) {
 		past.Add(r.FinishedAt, r.Outcome, hookMessage(r))

@@ -167,9 +167,7 @@ func (f *fold) remind(st *schemas.DAGStatus) {
 		runs = f.Runs()
 	}
 	for _, r := range runs {
-		if f.history.Admits(r.FinishedAt) {
-			f.history.Add(r.FinishedAt, r.Outcome, settle.RunMessage(r))
-		}
+		f.history.AddRun("", r)
 	}
 	st.History = f.history.Entries()
 }

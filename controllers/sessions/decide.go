@@ -40,9 +40,7 @@ func decide(in settle.In) settle.Out {
 		past.Add(done.At, settle.ReasonApplied, actions.Message(done, in.Ref))
 	}
 	for _, r := range in.Runs() {
-		if past.Admits(r.FinishedAt) {
-			past.Add(r.FinishedAt, r.Outcome, settle.RunMessage(r))
-		}
+		past.AddRun("", r)
 	}
 	st.History = past.Entries()
 	v := verify(in, s, sum.dagSum, old.Quality)

@@ -50,9 +50,30 @@ func compareHistory(a, b schemas.HistoryEntry) int {
 	return strings.Compare(a.Message, b.Message)
 }
 
-// RunMessage is the history's line for a finished run.
-func RunMessage(r *schemas.Run) string {
-	msg := r.Node + " " + outcomeWords[r.Outcome]
+// AddRun adds the line of a finished run, after the given words. A line that the history has in its former wording stays.
+func (c *History) AddRun(words string, r *schemas.Run) {
+	if !c.Admits(r.FinishedAt) {
+		return
+	}
+	message := words + runMessage(r, endOf(r))
+	if former := words + runMessage(r, outcomeWords[r.Outcome]); former != message &&
+		slices.Contains(c.Old, schemas.HistoryEntry{At: r.FinishedAt, Reason: r.Outcome, Message: former}) {
+		message = former
+	}
+	c.Add(r.FinishedAt, r.Outcome, message)
+}
+
+// endOf says how a run ended. A verification that came to its end may have found anything; its message says what.
+func endOf(r *schemas.Run) string {
+	if r.Verifies != "" && r.Outcome == schemas.OutcomeSucceeded {
+		return "ended"
+	}
+	return outcomeWords[r.Outcome]
+}
+
+// runMessage is the history's line for a finished run, which has ended in the given words.
+func runMessage(r *schemas.Run, end string) string {
+	msg := r.Node + " " + end
 	if !r.StartedAt.IsZero() && !r.FinishedAt.IsZero() {
 		msg += " after " + r.FinishedAt.Sub(r.StartedAt.Time).String()
 	}
