@@ -156,7 +156,7 @@ func (b *workBoard) nodes(e *state.Entry) {
 		case settle.ReasonWaitsForPermission:
 			b.askPermission(&it, e, n)
 		case settle.ReasonWaitsForApproval:
-			it.Kind, it.Agent, it.Task = ItemApproval, "", "approve: "+it.Task
+			it.Kind, it.Agent, it.Task = ItemApproval, "", toApprove(&s, it.Task)
 		}
 		if it.State == ItemBlocked {
 			b.blockNode(&it, nodeName{e.Name, n.Name})

@@ -73,9 +73,9 @@ func Waits(t *state.Tree, s *settle.Selection, now time.Time) []Wait {
 			case s.Reason == settle.ReasonWaitsForApproval:
 				a := n.Approve
 				if s.Landed != nil {
-					a, w.Task = n.PreviewOf(state.SpecOf[*schemas.SessionSpec](t.Entry(schemas.SessionKind.Ref(spec.Session)))).Approval(), "the commit of: "+w.Task
+					a = n.PreviewOf(state.SpecOf[*schemas.SessionSpec](t.Entry(schemas.SessionKind.Ref(spec.Session)))).Approval()
 				}
-				w.Who, w.Task = strings.Join(a.By, ", "), "approve: "+w.Task
+				w.Who, w.Task = strings.Join(a.By, ", "), toApprove(&s, w.Task)
 				if _, command, ok := strings.Cut(s.Message, "; reconcile "); ok {
 					w.Command = "reconcile " + command
 				}
