@@ -41,7 +41,7 @@ var silenced = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // Doubts says why a change may pass because the checks see less: tests that are gone or skipped, or assert less; findings that are silenced; and what says
-// which checks there are, in files of their own, in sections of manifests, and in commands of builds and CI. none where it does nothing of that.
+// which checks there are, in files of their own, in sections of manifests, and in commands of builds and CI; dependencies that are replaced in lock files. none where it does nothing of that.
 // files are those of a diff; read returns the text of one before or after the change. It looks at names and lines, without a parser.
 func Doubts(files []preview.File, read func(file string, after bool) ([]byte, error)) (out []string) {
 	gone, there := map[string]string{}, map[string]bool{}
@@ -74,13 +74,16 @@ func Doubts(files []preview.File, read func(file string, after bool) ([]byte, er
 			out = append(out, fmt.Sprintf("has the tests of %s run on some systems only", before))
 		}
 		built := manifests.Known(f.Path) || sectionsOf(path.Base(f.Path)) != nil || isBuild(f.Path)
-		if wasTest || built && !manifests.IsLock(f.Path) {
+		locks := lockReaders[path.Base(f.Path)] != nil
+		if wasTest || locks || built && !manifests.IsLock(f.Path) {
 			was, is, err := sides(f, before, read)
 			switch {
 			case err != nil:
 				out = append(out, fmt.Sprintf("changes %s, which nobody could read", f.Path))
 			case wasTest && isTest:
 				asserts.add(before, f.Path, was, is)
+			case locks:
+				out = append(out, replaced(f.Path, was, is)...)
 			case built:
 				for _, part := range differs(f.Path, was, is) {
 					out = append(out, fmt.Sprintf("changes %s: %s", f.Path, part))
@@ -211,7 +214,7 @@ func isBuild(file string) bool {
 }
 
 // settings are further files that configure checks.
-var settings = []string{"tox.ini", "noxfile.py", ".coveragerc", ".pre-commit-config.yaml", "codecov.yml", ".codecov.yml", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "bunfig.toml",
+var settings = []string{"tox.ini", "noxfile.py", ".coveragerc", ".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml", ".overcommit.yml", "codecov.yml", ".codecov.yml", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "bunfig.toml",
 	"go.work", "go.env", "gradle.properties", "*.runsettings", "Directory.Build.props", "Directory.Build.targets", ".eslintignore", ".prettierignore", ".stylelintignore", ".nycrc*", ".c8rc*",
 	"vitest.workspace.*"}
 

@@ -118,6 +118,8 @@ func TestDoubts(t *testing.T) {
 		{"hides a linter by a package", one("flake8/__init__.py", "", "x\n"), []string{"changes flake8/__init__.py, which checks run"}},
 		{"edits a wrapper", edit("gradlew", "exec java\n", "exec java", "exit 0"), []string{"changes gradlew, which checks run"}},
 		{"downloads another build tool", edit(".mvn/wrapper/maven-wrapper.properties", "a=b\n", "b", "c"), []string{"changes .mvn/wrapper/maven-wrapper.properties, which checks run"}},
+		{"changes what git runs at a commit", edit(".husky/pre-commit", "npm test\n", "npm test", "true"), []string{"changes .husky/pre-commit, which checks run"}},
+		{"configures what git runs at a commit", edit("lefthook.yml", "pre-commit: {}\n", "{}", ""), []string{"changes lefthook.yml, which says what is checked"}},
 		{"configures npm", one(".npmrc", "", "ignore-scripts=true\nscript-shell=/bin/true\n"), []string{"changes .npmrc, which says what is checked"}},
 		{"has a workspace without the module", one("go.work", "", "go 1.26\n\nuse ./b\n"), []string{"changes go.work, which says what is checked"}},
 		{"runs tests by a program of its own", one(".cargo/config.toml", "", "[target.x86_64-unknown-linux-gnu]\nrunner = \"true\"\n"), []string{"changes .cargo/config.toml, which says what is checked"}},
@@ -159,6 +161,45 @@ func TestDoubts(t *testing.T) {
 		{"reads a variable", edit("i_test.go", goTest, "\tif sum", "\tdir := os.Getenv(\"HOME\")\n\tif sum"), nil},
 		{"writes a test for one system", one("a/new_linux_test.go", "", goTest), nil},
 	}...)
+	const npm = `{"lockfileVersion": 3, "packages": {"": {"name": "a"}, "node_modules/jest": {"version": "29.7.0", "resolved": "https://registry.npmjs.org/jest/-/jest-29.7.0.tgz", "integrity": "sha512-a"},
+  "node_modules/b": {"version": "1.0.0", "resolved": "https://registry.npmjs.org/b/-/b-1.0.0.tgz", "integrity": "sha512-b"}, "node_modules/w": {"resolved": "packages/w", "link": true}}}`
+	const npm1 = `{"dependencies": {"a": {"version": "1.0.0", "resolved": "https://registry.npmjs.org/a/-/a-1.0.0.tgz", "integrity": "sha1-a", "dependencies": {"b": {"version": "2.0.0", "integrity": "sha1-b"}}}}}`
+	const sum = "example.org/a v1.0.0 h1:one\nexample.org/a v1.0.0/go.mod h1:two\n"
+	const crates = "version = 4\n[[package]]\nname = \"a\"\nversion = \"1.0.0\"\nsource = \"registry+https://github.com/rust-lang/crates.io-index\"\nchecksum = \"one\"\n" +
+		"[[package]]\nname = \"own\"\nversion = \"0.1.0\"\n[[package]]\nname = \"g\"\nversion = \"0.1.0\"\nsource = \"git+https://example.org/g?rev=1#aa\"\n" +
+		"[[package]]\nname = \"h\"\nversion = \"0.1.0\"\nsource = \"git+https://example.org/h#aa\"\n"
+	const poetry = "[[package]]\nname = \"pytest\"\nversion = \"8.0.0\"\nfiles = [{file = \"pytest-8.0.0.whl\", hash = \"sha256:one\"}]\n"
+	const oldPoetry = "[[package]]\nname = \"pytest\"\nversion = \"7.0.0\"\n[metadata.files]\npytest = [{file = \"pytest-7.0.0.whl\", hash = \"sha256:one\"}]\n"
+	const uv = "[[package]]\nname = \"pytest\"\nversion = \"8.0.0\"\nsource = {registry = \"https://pypi.org/simple\"}\nsdist = {url = \"https://files.pythonhosted.org/x/pytest-8.0.0.tar.gz\", hash = \"sha256:one\"}\n" +
+		"wheels = [{url = \"https://files.pythonhosted.org/x/pytest-8.0.0.whl\", hash = \"sha256:two\"}]\n"
+	cheats = append(cheats, []kase{
+		{"replaces a module", edit("go.sum", sum, "h1:one", "h1:other"), []string{"has other content of example.org/a v1.0.0 in go.sum"}},
+		{"replaces a package of npm", edit("web/package-lock.json", npm, "sha512-a", "sha512-x"), []string{"has other content of jest 29.7.0 in web/package-lock.json"}},
+		{"takes its checksum out", edit("package-lock.json", npm, `, "integrity": "sha512-a"`, ""), []string{"has other content of jest 29.7.0 in package-lock.json"}},
+		{"takes a package from another server", edit("package-lock.json", npm, "https://registry.npmjs.org/jest/", "https://example.org/jest/"), []string{"has jest 29.7.0 come from elsewhere in package-lock.json"}},
+		{"takes another package in its place", edit("package-lock.json", npm, "npmjs.org/jest/-/jest", "npmjs.org/jost/-/jost"), []string{"has jest 29.7.0 come from elsewhere in package-lock.json"}},
+		{"takes it from the project", edit("package-lock.json", npm, `"version": "29.7.0", "resolved": "https://registry.npmjs.org/jest/-/jest-29.7.0.tgz", "integrity": "sha512-a"`, `"resolved": "packages/w", "link": true`), []string{"has jest come from elsewhere in package-lock.json"}},
+		{"takes a new one from elsewhere", edit("package-lock.json", npm, `"node_modules/b"`, `"node_modules/c": {"version": "1.0.0", "resolved": "git+ssh://git@example.org/c.git#aa"}, "node_modules/b"`), []string{"has c 1.0.0 come from elsewhere in package-lock.json"}},
+		{"replaces a package in an old lock file", edit("package-lock.json", npm1, "sha1-b", "sha1-x"), []string{"has other content of a/node_modules/b 2.0.0 in package-lock.json"}},
+		{"breaks a lock file", edit("package-lock.json", npm, "}}}", "}}"), []string{"changes package-lock.json: it, so that nobody can read it"}},
+		{"replaces a crate", edit("Cargo.lock", crates, `"one"`, `"other"`), []string{"has other content of a 1.0.0 in Cargo.lock"}},
+		{"takes a crate from a repository", edit("Cargo.lock", crates, "registry+https://github.com/rust-lang/crates.io-index", "git+https://example.org/a#aa"), []string{"has a 1.0.0 come from elsewhere in Cargo.lock"}},
+		{"replaces a package of poetry", edit("poetry.lock", poetry, "sha256:one", "sha256:other"), []string{"has other content of pytest 8.0.0 in poetry.lock"}},
+		{"replaces one of an old poetry", edit("poetry.lock", oldPoetry, "sha256:one", "sha256:other"), []string{"has other content of pytest 7.0.0 in poetry.lock"}},
+		{"takes one of poetry from a repository", edit("poetry.lock", poetry, "files =", "source = {type = \"git\", url = \"https://example.org/p.git\", reference = \"main\"}\nfiles ="), []string{"has pytest 8.0.0 come from elsewhere in poetry.lock"}},
+		{"replaces a package of uv", edit("uv.lock", uv, "sha256:two", "sha256:other"), []string{"has other content of pytest 8.0.0 in uv.lock"}},
+		{"takes a wheel from another server", edit("uv.lock", uv, "https://files.pythonhosted.org/x/pytest-8.0.0.whl", "https://example.org/pytest-8.0.0.whl"), []string{"has pytest 8.0.0 come from elsewhere in uv.lock"}},
+
+		{"adds a package of its own", edit("package-lock.json", npm, `"node_modules/w"`, `"node_modules/v": {"resolved": "packages/v", "link": true}, "node_modules/w"`), nil},
+		{"adds a package of its own in Python", edit("uv.lock", uv+"[[package]]\nname = \"own\"\nversion = \"1\"\nsource = {editable = \".\"}\n", "[[package]]\nname = \"own\"", "[[package]]\nname = \"more\"\nversion = \"1\"\nsource = {editable = \"more\"}\n[[package]]\nname = \"own\""), nil},
+		{"locks another version", edit("package-lock.json", npm, "29.7.0", "29.8.0"), nil},
+		{"locks another version of a module", edit("go.sum", sum, "v1.0.0", "v1.1.0"), nil},
+		{"locks one more module", edit("go.sum", sum, "two\n", "two\nexample.org/b v1.0.0 h1:three\n"), nil},
+		{"locks another crate and commit", edit("Cargo.lock", crates, "rev=1#aa", "rev=2#bb"), nil},
+		{"locks another commit of a branch", edit("Cargo.lock", crates, "h#aa", "h#bb"), nil},
+		{"locks a wheel that was published later", edit("uv.lock", uv, "wheels = [", "wheels = [{url = \"https://files.pythonhosted.org/x/pytest-8.0.0-2.whl\", hash = \"sha256:three\"}, "), nil},
+		{"locks what it had not", one("poetry.lock", "", poetry), nil},
+	}...)
 	read := func(file string, after bool) ([]byte, error) { return []byte(texts[after][file]), nil }
 	for _, c := range cheats {
 		if got := Doubts(c.files(), read); !slices.Equal(got, c.want) {
@@ -183,7 +224,7 @@ func TestIsAddedTest(t *testing.T) {
 
 // FuzzDoubts: whatever files have, a change that changes nothing raises no doubt, and no text breaks it.
 func FuzzDoubts(f *testing.F) {
-	for _, name := range []string{"a_test.go", "test_a.py", "package.json", "pyproject.toml", "setup.cfg", "Makefile", ".github/workflows/a.yml"} {
+	for _, name := range []string{"a_test.go", "test_a.py", "package.json", "pyproject.toml", "setup.cfg", "Makefile", ".github/workflows/a.yml", "go.sum", "uv.lock", "package-lock.json"} {
 		f.Add(name, "[tool.ruff]\na = 1\n", "def test_a():\n    assert f() == 1\n")
 	}
 	f.Fuzz(func(t *testing.T, name, was, now string) {

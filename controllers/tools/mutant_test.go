@@ -21,6 +21,13 @@ var faults = []mutants.Mutant{
 	{"commands of CI may change", "doubts.go", "isCI(before) && ", "false && ", "TestDoubts"},
 	{"a failure may be ignored", "doubts.go", "disarmed().MatchString(line)", "false", "TestDoubts"},
 	{"what nobody could read raises no doubt", "doubts.go", "case err != nil:", "case false:", "TestDoubts"},
+	{"a version may have other content", "locks.go", "if there && now != sum {", "if false {", "TestDoubts"},
+	{"a checksum may be taken out", "locks.go", "return len(was) > 0 && same == 0", "return false", "TestDoubts"},
+	{"what is published later raises a doubt", "locks.go", "return len(was) > 0 && same == 0", "return len(was) > 0 && len(was) != len(is)", "TestDoubts"},
+	{"a dependency may come from anywhere", "locks.go", "return !slices.Contains(known, from)", "return false", "TestDoubts"},
+	{"a new dependency may come from anywhere", "locks.go", "if !isKnown {\n\t\t\tknown = all\n", "if !isKnown {\n\t\t\tcontinue\n", "TestDoubts"},
+	{"another package may be in its place", "locks.go", "!strings.HasSuffix(at, \"/\"+name)", "false", "TestDoubts"},
+	{"a new commit of a repository raises a doubt", "locks.go", "s, _, _ = strings.Cut(s, \"#\")\n", "", "TestDoubts"},
 }
 
 func TestMutants(t *testing.T) { mutants.Suite{Mutants: faults}.Run(t) }

@@ -15,7 +15,7 @@ import (
 func runByChecks(file string) bool {
 	dir, name := path.Split(file)
 	parts := strings.Split(strings.TrimSuffix(dir, "/"), "/")
-	for _, installed := range []string{"node_modules", ".venv", "venv", ".mvn"} {
+	for _, installed := range []string{"node_modules", ".venv", "venv", ".mvn", ".husky", ".githooks"} {
 		if slices.Contains(parts, installed) {
 			return true
 		}
