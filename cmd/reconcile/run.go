@@ -140,12 +140,38 @@ func spent(e *state.Entry) bool {
 	return e.Kind == schemas.ActionKind.Name && readiness.Standing(e).Ready == 1
 }
 
+// warnedOnce leaves of the same warning about files of one kind the first, which says of how many others it is true: an agent without a spec,
+// say, has as many captures as it had runs.
+func warnedOnce(list []schemas.Problem) (out []schemas.Problem) {
+	type warning struct{ kind, code, message string }
+	files, first := map[warning]map[string]bool{}, map[warning]int{}
+	for _, p := range list {
+		w := warning{p.Ref.Kind, p.Code, p.Message}
+		if p.Severity == schemas.Warning {
+			if files[w] == nil {
+				files[w], first[w] = map[string]bool{}, len(out)
+			} else if files[w][p.Path] = true; p.Path != out[first[w]].Path {
+				continue
+			}
+		}
+		out = append(out, p)
+	}
+	for w, others := range files {
+		p := &out[first[w]]
+		if delete(others, p.Path); len(others) > 0 {
+			p.Message += fmt.Sprintf(", also in %s", schemas.Count(len(others), "other file"))
+		}
+	}
+	return out
+}
+
 // problems prints the problems of files. Of many it prints the first.
 func (a *app) problems(list []schemas.Problem) error {
 	if len(list) == 0 {
 		return nil
 	}
 	more := ""
+	list = warnedOnce(list)
 	if len(list) > readiness.MostRows {
 		more = fmt.Sprintf("… and %d more; \"reconcile validate\" lists them\n", len(list)-readiness.MostRows)
 		list = list[:readiness.MostRows]

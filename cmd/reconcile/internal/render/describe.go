@@ -135,7 +135,9 @@ func (p *descriptionPage) head(d Description) {
 		word("Phase", phase)
 	}
 	word("Ready", readiness.ReadyWord(e))
-	row("Status", readiness.Because(e))
+	if why := readiness.Because(e); !isProblem(e, why) {
+		row("Status", why)
+	}
 	for _, c := range d.Details {
 		text := ""
 		if c.Text != nil {
@@ -183,6 +185,11 @@ func (p *descriptionPage) lines(lines []string) string {
 	return t.text()
 }
 
+// isProblem reports whether a text is one of the problems of an object's file, which have a section.
+func isProblem(e *state.Entry, text string) bool {
+	return slices.ContainsFunc(e.Problems, func(p schemas.Problem) bool { return p.Error() == text })
+}
+
 func (p *descriptionPage) problems(problems []schemas.Problem) string {
 	var b strings.Builder
 	Problems(&b, p.p, problems)
@@ -226,6 +233,9 @@ func (p *descriptionPage) conditions(e *state.Entry) string {
 	}
 	t := p.table("TYPE", "STATUS", "REASON", "SINCE", "MESSAGE")
 	for _, c := range e.Status().Base().Conditions {
+		if isProblem(e, c.Message) {
+			c.Message = "its file has problems"
+		}
 		t.Cells(Cell{Text: c.Type}, Cell{Text: string(c.Status), Color: stateColor(string(c.Status))},
 			Cell{Text: c.Reason}, p.age(c.LastTransitionTime), Cell{Text: c.Message})
 	}
