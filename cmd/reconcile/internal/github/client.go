@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unsafe"
 
 	gogithub "github.com/google/go-github/v60/github"
 )
@@ -40,8 +39,9 @@ type Options struct {
 type Client struct {
 	o           Options
 	owner, name string
-	graphql     string         // URL
-	hidden      unsafe.Pointer // see api
+	base        *url.URL
+	graphql     string       // URL
+	wire        *http.Client // sends what api makes, and knows the limits that GitHub sets
 
 	mu     sync.Mutex
 	viewer *User
@@ -76,17 +76,20 @@ func New(o Options) (*Client, error) {
 		return nil, err
 	}
 	o.defaults()
-	c := &Client{o: o, graphql: graphqlURL(base)}
+	c := &Client{o: o, base: base, graphql: graphqlURL(base)}
 	c.owner, c.name, _ = strings.Cut(o.Repo, "/")
-	api := gogithub.NewClient(&http.Client{Transport: newWire(o, base, c.graphql)})
-	api.BaseURL, api.UserAgent = base, o.UserAgent
-	c.hidden = unsafe.Pointer(api)
+	c.wire = &http.Client{Transport: newWire(o, base, c.graphql)}
 	return c, nil
 }
 
-// api returns the client of the library. No field has its type: a program that looks up methods by their names, as conditions do,
-// has all exported methods of all types that can be reached from the fields of a type in an interface, here those of the whole API.
-func (c *Client) api() *gogithub.Client { return (*gogithub.Client)(c.hidden) }
+// api returns a client of the library, which keeps nothing between requests that the wire does not know. No field has its type: a program that
+// looks up methods by their names, as conditions do, has all exported methods of all types that can be reached from the fields of a type in an
+// interface, here those of the whole API.
+func (c *Client) api() *gogithub.Client {
+	api := gogithub.NewClient(c.wire)
+	api.BaseURL, api.UserAgent = c.base, c.o.UserAgent
+	return api
+}
 
 func (o *Options) defaults() {
 	if o.Pace == 0 {
