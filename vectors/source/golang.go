@@ -182,7 +182,7 @@ func (g *goFile) nodes(f *GoFolder, mods Modules) {
 			Node: graph.Node{ID: g.Path, Type: graph.File, Name: path.Base(g.Path), Path: g.Path, Line: 1,
 				End: f.line(g.ast.FileEnd), Labels: goLabels},
 			Title: g.Path + " package " + g.ast.Name.Name,
-			Body:  graph.Clip(g.ast.Doc.Text()+strings.Join(g.symbols(), " ")+g.remarks(), graph.MaxBody),
+			Body:  graph.Clip(g.ast.Doc.Text()+strings.Join(g.symbols(), " ")+g.rest(), graph.MaxBody),
 		})
 		g.imported(mods)
 	}

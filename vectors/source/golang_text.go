@@ -98,6 +98,15 @@ func bareQuoted(text []byte) int {
 	return len(text)
 }
 
+// rest is what the file says besides its symbols: its remarks, or where it has errors of syntax, after which symbols and comments
+// may be lost, all of it.
+func (g *goFile) rest() string {
+	if g.broken {
+		return "\n" + string(g.Text)
+	}
+	return g.remarks()
+}
+
 // remarks are the comments that are in the text of none of the file's symbols: above the package clause, between
 // declarations, above groups of them, and where the code of a function is too long.
 func (g *goFile) remarks() string {

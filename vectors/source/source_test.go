@@ -185,6 +185,22 @@ func TestOddTexts(t *testing.T) {
 	}
 }
 
+// TestBrokenGo: all words of a Go file with errors of syntax are found, also behind the place where the parser gives up.
+func TestBrokenGo(t *testing.T) {
+	t.Parallel()
+	text := "package p\n\nfunc Open( {\n// zebra\n" + strings.Repeat("func (\n", 20) + "// ostrich\nfunc Close() {}\n"
+	part := parse([]source.File{{Path: "p/p.go", Text: []byte(text)}}, nil, nil)
+	var all strings.Builder
+	for _, it := range part.Items {
+		all.WriteString(it.Body)
+	}
+	for _, word := range []string{"zebra", "ostrich", "Close"} {
+		if !strings.Contains(all.String(), word) {
+			t.Errorf("%s is in no text", word)
+		}
+	}
+}
+
 func FuzzParts(f *testing.F) {
 	archives, _ := filepath.Glob("testdata/*.txtar")
 	for _, name := range archives {
