@@ -1,6 +1,7 @@
 package vectors_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -48,5 +49,28 @@ func TestExactNamesFirst(t *testing.T) {
 	answer, err := x.Search(t.Context(), vectors.Query{Text: "Object", Types: []graph.NodeType{graph.Function}})
 	if err != nil || slices.ContainsFunc(answer.Results, func(f vectors.Found) bool { return f.Named > 0 }) {
 		t.Errorf("what is not asked for is found by its name: %+v (%v)", answer.Results, err)
+	}
+}
+
+// TestWordBeforeLikeness: a long text that has the only word of a query comes before texts that are like the word or have parts of it.
+func TestWordBeforeLikeness(t *testing.T) {
+	t.Parallel()
+	item := func(name, body string) graph.Item {
+		return graph.Item{Node: graph.Node{ID: "a/b.go:" + name, Type: graph.Function, Name: name}, Title: name, Body: body}
+	}
+	var long strings.Builder
+	for i := range 400 {
+		fmt.Fprintf(&long, "other%d ", i)
+	}
+	items := []graph.Item{item("Long", long.String()+"wombat1")}
+	for i := range 40 {
+		items = append(items, item(fmt.Sprintf("womba1_t%d", i), "1"))
+	}
+	x := open(t, build(t, []vectors.Input{{Name: "go:a/b.go", Digest: 1, Part: graph.Part{Items: items}}}, options()), nil, options())
+	for _, query := range []string{"wombat1", " Wombat1\n"} {
+		answer, err := x.Search(t.Context(), vectors.Query{Text: query})
+		if err != nil || len(answer.Results) < 2 || answer.Results[0].Name != "Long" {
+			t.Errorf("%q: %+v (%v)", query, answer.Results[:min(2, len(answer.Results))], err)
+		}
 	}
 }

@@ -58,6 +58,8 @@ type Found struct {
 	ByWords, ByVector, ByGraph Place
 	// Named is how exactly the query is its name, see [Named]. Named results come first, unless the mode is vectors only.
 	Named Named
+	// whole reports that the query is one word that its text has.
+	whole bool
 	// Via are the edges over which it was found, from a result that was found by words or vectors.
 	Via []graph.Edge
 }
@@ -212,15 +214,29 @@ func (s *search) byWords() error {
 	slices.SortStableFunc(hits, func(a, b lexical.Hit) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), s.byID(s.index.doc(a.Doc), s.index.doc(b.Doc)))
 	})
+	whole, err := s.haveWord()
+	if err != nil {
+		return damaged(err)
+	}
 	for i, h := range hits {
-		s.place(s.index.doc(h.Doc)).ByWords = Place{i + 1, float64(h.Score)}
+		f := s.place(s.index.doc(h.Doc))
+		f.ByWords, f.whole = Place{i + 1, float64(h.Score)}, whole.Has(h.Doc)
 	}
 	return s.byName()
 }
 
+// haveWord returns the texts that have the word of a hybrid search for one word, and none for several words. Parts of the word are
+// not enough.
+func (s *search) haveWord() (lexical.Bitmap, error) {
+	if s.Mode != Hybrid || len(strings.Fields(s.Text)) != 1 {
+		return nil, nil
+	}
+	return s.index.words.HaveAll(s.Text)
+}
+
 func (s *search) warn(err error) { s.answer.Warnings = append(s.answer.Warnings, err) }
 
-// fuse returns the sum of the reciprocal ranks.
+// fuse returns the sum of the reciprocal ranks, and more for a text that has the one word of the query.
 func (f *Found) fuse() float64 {
 	part := func(p Place, share float64) float64 {
 		if p.Rank == 0 {
@@ -228,7 +244,11 @@ func (f *Found) fuse() float64 {
 		}
 		return share / float64(smooth+p.Rank)
 	}
-	return part(f.ByWords, 1) + part(f.ByVector, 1) + part(f.ByGraph, graphShare)
+	sum := part(f.ByWords, 1) + part(f.ByVector, 1) + part(f.ByGraph, graphShare)
+	if f.whole {
+		sum += (1 + graphShare) / smooth // more than a text without the word can have
+	}
+	return sum
 }
 
 // ranked returns all found nodes, the best first, equal ones in the order of their ids.

@@ -156,6 +156,30 @@ func (s *Set) Overlap(query string) (counts []uint16, total int, any Bitmap, err
 	return counts, total, any, nil
 }
 
+// HaveAll is the set of documents that have all terms of a query, in title or body, possibly deleted; empty for a query without
+// terms. The error is ErrDamaged, if any.
+func (s *Set) HaveAll(query string) (all Bitmap, err error) {
+	q := s.query(query)
+	defer s.queries.Put(q)
+	for term := range q.terms.ends {
+		have := make(Bitmap, s.docs>>6+1)
+		for i := range s.segments {
+			seg := &s.segments[i]
+			l, ok := seg.Index.lookUp(q.terms.hashes[term], q.terms.text(uint32(term)))
+			if !ok {
+				return nil, ErrDamaged
+			}
+			l.each(func(doc uint32, _ uint8) {
+				if at := seg.base + int(doc); int(doc) < seg.Index.Docs() && (term == 0 || all.Has(at)) {
+					have.Add(at)
+				}
+			})
+		}
+		all = have
+	}
+	return all, nil
+}
+
 // countTitles counts the postings of terms in titles.
 func countTitles(l *list, counts []uint16) {
 	l.each(func(doc uint32, count uint8) {
