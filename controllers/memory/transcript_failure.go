@@ -98,8 +98,17 @@ func exitCode(o transcriptObject) string {
 // failureLine matches a line in which compilers, tests and programs say what went wrong.
 var failureLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\s*(?:--- FAIL: \S|panic: \S|(?:fatal|FATAL|error|Error|ERROR)(?:\[\w+\])?: \S|` +
-		`(?:\w+\.)*\w*(?:Error|Exception): \S|[\w./-]+\.\w{1,5}:\d+(?::\d+)?: \S|FAILED \S)`)
+		`(?:\w+\.)*\w*(?:Error|Exception): \S|[\w./-]+\.\w{1,5}(?::\d+(?::\d+)?|\(\d+,\d+\)): \S|FAILED \S|` +
+		`Exception in thread "|thread '.*' panicked at \S|● \S.* › \S|not ok \d|\[ERROR\] \S|npm (?:ERR!|error) \S)`)
 })
+
+// asideLine matches a line that looks like one that says what went wrong, and tells something else.
+var asideLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[^ ]+ (?:warning|note): |^npm (?:ERR!|error) (?:code|errno|A complete log|[./~\w-]*/)`)
+})
+
+// continues matches the begin of a line that says what went wrong on the line below it.
+var continues = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:--- FAIL|thread ')`) })
 
 // Limits for the text of failures.
 const (
@@ -112,13 +121,13 @@ const (
 func whatFailed(output string) string {
 	lines := strings.Split(output, "\n")
 	for i, line := range lines {
-		if len(line) > 4*failureChars || !failureLine().MatchString(line) {
+		text := strings.TrimSpace(line)
+		if len(line) > 4*failureChars || !failureLine().MatchString(line) || asideLine().MatchString(text) {
 			continue
 		}
-		text := strings.TrimSpace(line)
-		if i+1 < len(lines) && len(lines[i+1]) < failureChars && strings.HasPrefix(text, "--- FAIL") &&
-			strings.HasPrefix(lines[i+1], " ") {
-			text += ": " + strings.TrimSpace(lines[i+1])
+		if i+1 < len(lines) && len(lines[i+1]) < failureChars && continues().MatchString(text) &&
+			(strings.HasPrefix(lines[i+1], " ") || strings.HasSuffix(text, ":")) {
+			text = strings.TrimSuffix(text, ":") + ": " + strings.TrimSpace(lines[i+1])
 		}
 		return cut(text, failureChars)
 	}

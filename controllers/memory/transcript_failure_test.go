@@ -74,3 +74,25 @@ func TestFailuresOfCommands(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatFailed: of what tools print, the line that says what went wrong is kept.
+func TestWhatFailed(t *testing.T) {
+	for _, c := range []struct{ name, output, want string }{
+		{"java", "Exception in thread \"main\" java.lang.IllegalStateException: no pool\n\tat Main.main(Main.java:5)",
+			`Exception in thread "main" java.lang.IllegalStateException: no pool`},
+		{"gcc", "main.c:2:7: warning: unused variable 'a'\nmain.c:5:3: error: expected ';'\nmain.c:2:7: note: declared here", "main.c:5:3: error: expected ';'"},
+		{"rust", "thread 'main' panicked at src/main.rs:4:5:\nindex out of bounds: the len is 3\nnote: run with `RUST_BACKTRACE=1`",
+			"thread 'main' panicked at src/main.rs:4:5: index out of bounds: the len is 3"},
+		{"TypeScript", "src/app.ts(12,5): error TS2322: Type 'string' is not assignable.\n\nFound 1 error.",
+			"src/app.ts(12,5): error TS2322: Type 'string' is not assignable."},
+		{"jest", "  ● login › answers 200\n\n    expected 401\n\nRan all test suites.", "● login › answers 200"},
+		{"TAP", "ok 1 - opens\nnot ok 2 - closes\n# fail 1", "not ok 2 - closes"},
+		{"npm", "npm error code ERESOLVE\nnpm error unable to resolve dependency tree\nnpm error A complete log of this run can be found in: x",
+			"npm error unable to resolve dependency tree"},
+		{"maven", "[INFO] done\n[ERROR] Failed to execute goal\n[ERROR] -> [Help 1]", "[ERROR] Failed to execute goal"},
+	} {
+		if got := whatFailed(c.output); got != c.want {
+			t.Errorf("%s: %q", c.name, got)
+		}
+	}
+}
