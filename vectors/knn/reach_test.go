@@ -109,3 +109,24 @@ func TestWalkEndsAtWanted(t *testing.T) {
 		t.Errorf("walks that may end meet %d, others %d", ended, whole)
 	}
 }
+
+// TestChangesKeepScans: where walks do not find enough and all codes are compared, that is so after changes, too, which leave more slots.
+func TestChangesKeepScans(t *testing.T) {
+	t.Parallel()
+	d := knntest.Spec{Shape: knntest.Uniform, N: 3000, Queries: 60, Dims: 64, Seed: 35}.Make()
+	items := itemsOf(d)
+	x := build(t, Options{Dims: d.Dims, GraphFrom: 1000, EfConstruction: 40}, items)
+	truth := d.Truth(DefaultK)
+	for _, changed := range []bool{false, true} {
+		if changed {
+			if err := x.Put(items[:1500]...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, o := range []SearchOptions{{}, {Thorough: true}} {
+			if r := recallOf(t, x, d, truth, o); r < 0.99 {
+				t.Errorf("changed %v, thorough %v: recall %.4f", changed, o.Thorough, r)
+			}
+		}
+	}
+}

@@ -122,7 +122,7 @@ func (w *vectorWalker) find(v *vectorView, o SearchOptions) {
 		w.scanLists(v, o)
 	case o.Filter != nil:
 		w.walkFiltered(v, o)
-	case o.Ef > n/dense:
+	case o.Ef > min(n, v.calibrated)/dense: // an effort that was enough since it made a scan makes one until another is chosen
 		w.scanCodes(v, o)
 	default:
 		w.walk(v, &w.query, 0, o.Ef, v.efforts.among, alike(o), w.approach(v, &w.query, o.Ef)...)
