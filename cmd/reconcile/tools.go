@@ -30,7 +30,7 @@ configuration wins. Programs are only asked for their versions, and those of the
 allowed.
 
 With --install the arguments after CATEGORY are tools, as NAME or NAME@VERSION; without any it is what the setting tools.install
-lists. They get into the environment of the project: node_modules, .venv, or .reconcile/programs. Manifests and lock files stay
+lists. They get into the environment of the project: node_modules, .venv, or .reconcile/tools. Manifests and lock files stay
 as they are. Afterwards the tool has to tell its version, and to find a planted fault where one is known for it; otherwise the
 project is as before. What tools.install does not list is installed only if a person says yes to it at a terminal.
 

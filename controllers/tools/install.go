@@ -18,7 +18,7 @@ import (
 )
 
 // Programs is the folder, below the root of a project, for the programs of ecosystems that have no environment for each project.
-const Programs = ".reconcile/programs"
+const Programs = ".reconcile/tools"
 
 // Installation is how a tool gets into the environment of a project. Manifests and lock files stay as they are.
 type Installation struct {

@@ -55,7 +55,7 @@ func (e *UnlistedError) Error() string {
 // BadRequest marks an error of the request.
 func (*UnlistedError) BadRequest() {}
 
-// InstallTools installs tools into the environment of the project: node_modules, .venv, or .reconcile/programs. Manifests and lock files stay as they
+// InstallTools installs tools into the environment of the project: node_modules, .venv, or .reconcile/tools. Manifests and lock files stay as they
 // are. A tool that does not work is not kept: then the project is as before. Only people may do that, and only for tools that the settings list or that
 // they accept.
 func InstallTools(ctx context.Context, env Env, q InstallToolsRequest) (r *InstallToolsResult, err error) {

@@ -11,6 +11,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
 	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/tools"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -52,5 +53,12 @@ func TestCachesOfSetups(t *testing.T) {
 	}
 	if names, err := os.ReadDir(filepath.Join(r.dir, state.ProgramsDir)); err != nil || len(names) != 1 || names[0].Name() != setupsCache {
 		t.Errorf("caches that stay: %v, %v", names, err)
+	}
+}
+
+// What agents write is in no folder from which checks run programs, whatever an agent is called.
+func TestCachesAreNoPrograms(t *testing.T) {
+	if within(state.ProgramsDir, tools.Programs) || within(tools.Programs, state.ProgramsDir) {
+		t.Errorf("%s and %s", tools.Programs, state.ProgramsDir)
 	}
 }
