@@ -282,13 +282,17 @@ func (m *Remote) talk(ctx context.Context, hooks bool, env []string, args ...str
 	return said, err
 }
 
-// unreachable is the error of an exchange that failed as a whole.
+// unreachable is the error of an exchange that failed as a whole. That ctx was canceled is no fault of the remote, that its
+// time is over is one.
 func (m *Remote) unreachable(ctx context.Context, said answer, err error) error {
-	if ctx.Err() != nil {
+	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctx.Err()
 	}
 	cause := complaint(said.stderr)
-	if cause == "" {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		cause = "it did not answer in time"
+	case cause == "":
 		cause = err.Error()
 	}
 	for _, sign := range []string{"Authentication failed", "could not read Username", "could not read Password", "Permission denied",

@@ -1,6 +1,7 @@
 package gitrepo
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -109,4 +110,24 @@ func TestTicketsOfTheKilledAreRemoved(t *testing.T) {
 	}
 	second.SweepTickets(t.Context())
 	f.equal("tickets", tickets(), waitingRefs+renewed.waiting.id)
+}
+
+// TestServerHangs: a server that accepts a connection and never answers counts as unreachable when the time of the caller is
+// over, not as an error of the command; a caller that gave up itself gets its own error.
+func TestServerHangs(t *testing.T) {
+	t.Parallel()
+	f, _, _ := shared(t)
+	f.git("config", "remote.origin.receivepack", "cat > /dev/null; :")
+	m := f.remote()
+	over, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	_, err := m.Take(over, []Claim{{"x", "a", time.Now().Add(time.Minute)}})
+	if !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "it did not answer in time") {
+		t.Errorf("take: %v", err)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := m.unreachable(gone, answer{}, gone.Err()); !errors.Is(err, context.Canceled) || errors.Is(err, ErrUnreachable) {
+		t.Errorf("canceled: %v", err)
+	}
 }
