@@ -4,6 +4,7 @@ package main
 
 import (
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,6 +29,7 @@ func addBuildCommands(root *cobra.Command) {
 				return err
 			}
 			root.DisableAutoGenTag = true
+			escapeHelp(root)
 			head := doc.GenManHeader{Title: "RECONCILE", Section: "1", Source: "reconcile", Manual: "reconcile", Date: &at}
 			return doc.GenManTree(root, &head, args[0])
 		},
@@ -35,3 +37,23 @@ func addBuildCommands(root *cobra.Command) {
 	cmd.Flags().StringVar(&date, "date", "", "the `DATE` of the pages, as 2006-01-02")
 	root.AddCommand(cmd)
 }
+
+// escapeHelp has the generator, which reads Markdown, take help texts as plain text: <kinds> would be a tag in them, and #
+// a heading. Indented lines are code and stay as they are; the texts of completion, which are cobra's, are Markdown.
+func escapeHelp(cmd *cobra.Command) {
+	if cmd.Name() == "completion" {
+		return
+	}
+	lines := strings.Split(cmd.Long, "\n")
+	for i, line := range lines {
+		if !strings.HasPrefix(line, "    ") {
+			lines[i] = markdown.Replace(line)
+		}
+	}
+	cmd.Long = strings.Join(lines, "\n")
+	for _, c := range cmd.Commands() {
+		escapeHelp(c)
+	}
+}
+
+var markdown = strings.NewReplacer("<", `\<`, "#", `\#`, "*", `\*`)

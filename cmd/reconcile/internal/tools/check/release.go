@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -46,31 +47,69 @@ func checkRelease(ctx context.Context, c *checker) result {
 			return failed(fmt.Sprintf("the release has no %s, or SHA256SUMS does not name it", name))
 		}
 	}
+	return checkManPage(ctx, c, dist)
+}
+
+// checkManPage looks in the archive for a word of a help text that the generator of man pages could take for a tag.
+func checkManPage(ctx context.Context, c *checker, dist string) result {
+	if runtime.GOOS == "windows" {
+		return passed()
+	}
+	name := "reconcile-v0.0.0-check-" + runtime.GOOS + "-" + runtime.GOARCH
+	page, err := c.command(ctx, []string{"tar", "-xOzf", filepath.Join(dist, name+".tar.gz"), name + "/man/man1/reconcile-apply.1"}).Output()
+	if err != nil || !strings.Contains(string(page), "specs/<kinds>/<name>.yaml") {
+		return failed(fmt.Sprintf("the man page of apply has not all words of its help: %v\n%s", err, page))
+	}
 	return passed()
 }
 
-// builders are the programs that build container images, and what tells whether they can work here.
-var builders = [][]string{{"docker", "info"}, {"podman", "info"}, {"buildah", "info"}}
+// builder is a program that builds container images.
+type builder struct {
+	name  string
+	build []string // flags of its command build
+	run   []string // prints the version that the program in the image reports
+}
 
-// checkContainer builds the image of Containerfile, and runs the program in it, where a builder is available.
+// builders are tried in this order. Buildah runs commands without the runtime that it else needs.
+var builders = []builder{
+	{"docker", nil, []string{"docker", "run", "--rm", "reconcile:check", "version"}},
+	{"podman", nil, []string{"podman", "run", "--rm", "reconcile:check", "version"}},
+	{"buildah", []string{"--isolation", "chroot"}, []string{"sh", "-ec", `c=$(buildah from reconcile:check)
+trap 'buildah rm "$c" > /dev/null' EXIT
+buildah run --isolation chroot "$c" -- reconcile version`}},
+}
+
+// checkContainer builds the image of Containerfile, and runs the program in it, where a builder is available and gets the
+// images that it begins with.
 func checkContainer(ctx context.Context, c *checker) result {
-	for _, probe := range builders {
-		name := probe[0]
-		if _, err := exec.LookPath(name); err != nil || c.command(ctx, probe).Run() != nil {
+	for _, b := range builders {
+		if _, err := exec.LookPath(b.name); err != nil || c.command(ctx, []string{b.name, "info"}).Run() != nil {
 			continue
 		}
-		build := []string{name, "build", "-f", "Containerfile", "-t", "reconcile:check", "."}
+		for _, image := range baseImages(c.root) {
+			if c.command(ctx, []string{b.name, "pull", image}).Run() != nil {
+				return excused(b.name + " cannot fetch " + image)
+			}
+		}
+		build := slices.Concat([]string{b.name, "build"}, b.build, []string{"-f", "Containerfile", "-t", "reconcile:check", "."})
 		if out, err := c.command(ctx, build).CombinedOutput(); err != nil {
 			return failed(fmt.Sprintf("%s: %v\n%s", strings.Join(build, " "), err, out))
 		}
-		if name == "buildah" {
-			return passed()
-		}
-		run := []string{name, "run", "--rm", "reconcile:check", "version"}
-		if out, err := c.command(ctx, run).CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "reconcile ") {
-			return failed(fmt.Sprintf("%s: %v\n%s", strings.Join(run, " "), err, out))
+		if out, err := c.command(ctx, b.run).CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "reconcile ") {
+			return failed(fmt.Sprintf("%s: %v\n%s", strings.Join(b.run, " "), err, out))
 		}
 		return passed()
 	}
 	return excused("no docker, podman or buildah works here")
+}
+
+// baseImages are the images that Containerfile begins with.
+func baseImages(root string) (out []string) {
+	text, _ := os.ReadFile(filepath.Join(root, "Containerfile")) // the build reports a file that cannot be read
+	for line := range strings.Lines(string(text)) {
+		if words := strings.Fields(line); len(words) > 1 && words[0] == "FROM" {
+			out = append(out, words[1])
+		}
+	}
+	return out
 }

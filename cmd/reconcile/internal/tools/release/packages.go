@@ -43,7 +43,8 @@ func (r *release) linuxPackage(p platform, format, binary string, extras []packe
 		Name: "reconcile", Arch: p.arch, Platform: p.os, Version: packageVersion(r.version), VersionSchema: "none",
 		Section: "devel", Priority: "optional", Maintainer: maintainer, Description: summary, Homepage: homepage,
 		License: license, MTime: r.date,
-		Overridables: nfpm.Overridables{Depends: []string{"git"}, Contents: r.contents(binary, extras)},
+		Overridables: nfpm.Overridables{Depends: []string{"git"}, Contents: r.contents(binary, extras),
+			RPM: nfpm.RPM{BuildHost: "reconcile.dev"}}, // else the name of this machine
 	})
 	if err := nfpm.PrepareForPackager(info, format); err != nil {
 		return err
