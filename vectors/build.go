@@ -58,7 +58,7 @@ type Scratch interface {
 
 // linkedFrom is from how many vectors on they are linked. A search among fewer, in lists, takes a few milliseconds, which is little
 // of a command that scans the files first; and lists are made in a fifth of the time that links take.
-const linkedFrom = 200_000
+const linkedFrom = 100_000
 
 // linking returns the options for linking vectors.
 func (o *Options) linking() knn.Options {
