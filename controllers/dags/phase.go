@@ -131,7 +131,30 @@ func (f *fold) progress(n nodeCounts, phase string) settle.Judgement {
 			fmt.Fprintf(&b, ", %d %s", part.n, part.word)
 		}
 	}
+	if n.running == 0 && n.queued > 0 {
+		b.WriteString(f.limitMessage(n.queued))
+	}
 	return settle.Judgement{Phase: phase, Class: settle.ClassWorking, Reason: phase, Message: b.String()}
+}
+
+// limitMessage says until when the queued nodes wait, if all of them wait for the ends of rate limits; else "".
+func (f *fold) limitMessage(queued int) string {
+	at := -1
+	for i, s := range f.next {
+		switch {
+		case s.State != schemas.NodeQueued:
+		case s.Reason != settle.ReasonRateLimited:
+			return ""
+		case at < 0 || s.RetryAt.Before(f.next[at].RetryAt.Time):
+			at = i
+		}
+	}
+	wait := "waits"
+	if queued > 1 {
+		wait = "wait"
+	}
+	return fmt.Sprintf("; %s%s %s for the end of a rate limit at %s, and a run goes on then, or --watch", f.p.Spec.Nodes[at].Name,
+		schemas.AndOthers(queued-1), wait, f.next[at].RetryAt.Format(time.RFC3339))
 }
 
 // outcome is the phase of a DAG in which every node is at its end.
