@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/controllers/profiles"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -89,10 +90,11 @@ func (a *attempt) start(out *output) (*process, error) {
 	return p, err
 }
 
-// spawn starts the command in its folder, environment and control group, and under a supervisor if an agent could act as a person.
+// spawn starts the command in its folder, environment and control group, and under a supervisor if an agent, or what it wrote and a
+// landing checks, could act as a person.
 func (a *attempt) spawn(path string, argv []string, files []*os.File) (*process, error) {
-	start := spawn
-	if a.isAgent() && (a.policy == nil || a.exposed) && a.runner.o.Sandbox != nil {
+	start, ofAgent := spawn, a.isAgent() || a.task.Workspace != nil && a.task.Workspace.Kind == settle.CheckWorkspace
+	if ofAgent && (a.policy == nil || a.exposed) && a.runner.o.Sandbox != nil {
 		start = spawnSupervised
 	}
 	return start(path, argv, a.command.dir, a.command.env, files, a.bound.Group())
