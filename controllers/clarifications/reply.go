@@ -132,6 +132,9 @@ func (x *RequestIndex) repliesTo(name, id string) []*state.Entry {
 // takerOf is the name of the request that took the reply of that name; "" if none did yet.
 func (x *RequestIndex) takerOf(reply string) string { return x.outcomeOf(reply).took }
 
+// Took reports whether a request took the reply of that name.
+func (x *RequestIndex) Took(reply string) bool { return x.takerOf(reply) != "" }
+
 // replyOrigin: a comment, or a command, once the question has accepted or refused the reply.
 func replyOrigin(t *state.Tree) func(*state.Entry) settle.Origin {
 	index := NewIndex(t)

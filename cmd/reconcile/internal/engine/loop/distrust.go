@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -33,6 +35,32 @@ func (s *run) distrust(ctx context.Context) error {
 	}
 	if len(marked) > 0 {
 		s.tree = s.tree.With(marked...)
+	}
+	return s.warnOfReplies(ctx, open[0])
+}
+
+// warnOfReplies warns of new replies in the name of people that a program may have written which nothing confines. They count all the same:
+// of a reply that git brought, or that a person wrote as a file, no more is known.
+func (s *run) warnOfReplies(ctx context.Context, key string) error {
+	index := clarifications.NewIndex(s.tree)
+	for _, e := range s.tree.Active(schemas.ReplyKind.Name) {
+		spec := state.SpecOf[*schemas.ReplySpec](e)
+		if spec == nil || s.warnedReplies[e.Name] || index.Took(e.Name) ||
+			s.tree.Exists(schemas.AgentKind.Ref(spec.From)) && !agents.IsPerson(s.tree, spec.From) {
+			continue
+		}
+		trusted, err := s.trusted(ctx, e)
+		if err != nil {
+			return err
+		}
+		if !trusted {
+			s.warn(fmt.Sprintf("%s, %s of %s, appeared while the run %s worked without a sandbox, and nothing shows that a person wrote it; if nobody did, "+
+				"look at what became of it: reconcile clarify show %s", e.Object.Path, spec.Type, spec.From, key, spec.Clarification))
+		}
+		if s.warnedReplies == nil {
+			s.warnedReplies = map[string]bool{}
+		}
+		s.warnedReplies[e.Name] = true
 	}
 	return nil
 }

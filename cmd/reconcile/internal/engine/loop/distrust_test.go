@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -101,6 +102,52 @@ func TestDistrustPreferences(t *testing.T) {
 				}
 				if got := preferences.Of(r.Tree); len(got) != 1 || got[0].Source != c.want {
 					t.Errorf("%v, want %s", got, c.want)
+				}
+			})
+		})
+	}
+}
+
+// TestDistrustReplies has a reply appear while a run is marked as unconfined: the run warns, unless something shows that a person wrote it, or it
+// is an agent's.
+func TestDistrustReplies(t *testing.T) {
+	const path = "specs/replies/r.yaml"
+	for name, c := range map[string]struct {
+		from            string
+		unmarked, vouch bool
+		want            int
+	}{
+		"nothing shows it":   {from: "ada", want: 1},
+		"without a mark":     {from: "ada", unmarked: true},
+		"a command wrote it": {from: "ada", vouch: true},
+		"of an agent":        {from: "coder"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dir := tree(t, "    - {name: a, run: [x]}")
+				put(t, dir, "specs/agents/coder.yaml", fmt.Sprintf(envelope, "Agent", "coder", "  runner: {command: {argv: [x]}}"))
+				l := newLoop(t, dir, newActor(always(time.Millisecond, schemas.OutcomeSucceeded)))
+				warned := 0
+				l.Warn = func(text string) {
+					if strings.Contains(text, path+", answer of ada, appeared while the run dags/job/other-1 worked") {
+						warned++
+					}
+				}
+				if !c.unmarked {
+					mark(t, l, "dags/job/other-1")
+				}
+				text := fmt.Sprintf(envelope, "Reply", "r", "  clarification: CLR-42-001\n  type: answer\n  from: "+c.from+"\n  body: Use SQLite.")
+				if c.vouch {
+					if err := state.Vouch(l.Store.Root(), path, []byte(text)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				put(t, dir, path, text)
+				if _, err := l.Once(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if warned != c.want {
+					t.Errorf("it warned %d times, want %d", warned, c.want)
 				}
 			})
 		})

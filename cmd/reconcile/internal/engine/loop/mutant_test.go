@@ -48,6 +48,7 @@ var distrustFaults = []mutants.Mutant{
 	{"a preference is believed", "distrust.go", ", s.tree.Active(schemas.PreferenceKind.Name))", ")"},
 	{"a distrusted preference counts", "../../../../../controllers/preferences/preferences.go", "Distrusted(e.Object.Digest) != \"\" {", "Distrusted(e.Object.Digest) == \"-\" {"},
 	{"a preference of before is distrusted", "../../../../../controllers/preferences/preferences.go", "\tj.Settle(&st.Common, in.Object.Digest, in.Now)\n", "\tj.Settle(&st.Common, \"\", in.Now)\n"},
+	{"nobody is warned of a reply", "distrust.go", "s.warn(fmt.Sprintf(\"%s, %s of %s, appeared", "_ = (fmt.Sprintf(\"%s, %s of %s, appeared"},
 	{"a proof does not count", "distrust.go", "return id.Proof != \"\", nil", "return id.Proof == \"never\", nil"},
 	{"a receipt does not count", "distrust.go", "if vouched || s.loop.Identify == nil {", "if s.loop.Identify == nil {"},
 	{"a mark goes before its run", "distrust.go", "return claimed[key] })", "return claimed[key] && false })"},
@@ -72,7 +73,7 @@ func TestMutants(t *testing.T) {
 	mutants.Suite{Args: []string{"-short"}, Mutants: slices.Concat(
 		mutants.NoticedBy("TestRunSinceSettledEquals|TestInputsThatANodeMakes|TestLockDoesNotLinger", faults),
 		mutants.NoticedBy("TestRunSinceSettledLeaves|TestTreeWithDormantObjects", dormantFaults),
-		mutants.NoticedBy("TestDistrust$|TestDistrustPreferences|TestMarkedWhileItRuns", distrustFaults),
+		mutants.NoticedBy("TestDistrust$|TestDistrustPreferences|TestDistrustReplies|TestMarkedWhileItRuns", distrustFaults),
 		mutants.NoticedBy("TestStatusThatWaits", stampFaults),
 	)}.Run(t)
 }

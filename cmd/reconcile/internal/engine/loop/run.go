@@ -53,6 +53,8 @@ type run struct {
 	identities map[schemas.Ref]settle.Identity
 	// overUnconfined are marked runs without a sandbox that have ended, and all of whose files were looked at.
 	overUnconfined []string
+	// warnedReplies are the replies, by name, about which it is decided whether to warn.
+	warnedReplies map[string]bool
 
 	starts startReading
 
