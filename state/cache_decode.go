@@ -97,7 +97,7 @@ func (d *decoder) file() *file {
 		return f
 	case body == bodyStatus:
 		f.path = strings.Clone(f.path)
-		h := &lazyStatus{store: d.store, path: f.path, brief: d.brief(), raw: d.Bytes()}
+		h := &lazyStatus{store: d.store, path: f.path, brief: d.brief(), raw: d.Bytes(), packed: true}
 		h.briefOnce.Do(func() {}) // it is set above
 		f.body = h
 		return f

@@ -114,7 +114,7 @@ type lazyStatus struct {
 	raw   []byte // the text to decode; nil once it is decoded, unless packed
 	is    atomic.Pointer[schemas.Status]
 
-	// packed says that raw is a block of its own, without whitespace: the decoded status points into it, and can be made again.
+	// packed says that raw has no whitespace and stays: the decoded status points into it, and can be made again.
 	packed    bool
 	briefOnce sync.Once
 	brief     schemas.Brief

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 
 	"reconcile.dev/reconcile/controllers/clarify"
@@ -99,19 +98,11 @@ func unledgered(t *state.Tree) []string {
 		if have := byIssue[issue][st.ID+" "+e.Name]; have == nil || !sameRecord(have, &want) {
 			ids = append(ids, st.ID)
 		}
+		e.Object.Release()
+		e.ReleaseStatus()
 	}
 	slices.Sort(ids)
 	return ids
-}
-
-// compareLedgers adds the ledgers of a that differ from those of b to differ.
-func compareLedgers(a, b *state.Tree, differ map[string]bool) {
-	for _, l := range a.Ledgers() {
-		o := b.Ledger(l.Issue)
-		if o == nil || o.Last != l.Last || o.Open != l.Open || !reflect.DeepEqual(o.Records(), l.Records()) {
-			differ[l.Ref().String()] = true
-		}
-	}
 }
 
 // recordsByID indexes records by id and request. l may be nil.

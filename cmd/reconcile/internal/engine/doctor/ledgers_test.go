@@ -110,11 +110,11 @@ func TestLedgersInTheCache(t *testing.T) {
 	other := c
 	other.Topic = "another"
 	a, b, none := parse(c), parse(other), state.NewTree(nil, nil, nil)
-	if d := compare(a, parse(c)); len(d) > 0 {
+	if d := compare(t, a, parse(c)); len(d) > 0 {
 		t.Errorf("equal, and %v", d)
 	}
 	for _, trees := range [][2]*state.Tree{{a, b}, {a, none}, {none, a}} {
-		if d := compare(trees[0], trees[1]); len(d) != 1 || !strings.Contains(d[0], "issue-42") {
+		if d := compare(t, trees[0], trees[1]); len(d) != 1 || !strings.Contains(d[0], "issue-42") {
 			t.Errorf("different: %v", d)
 		}
 	}

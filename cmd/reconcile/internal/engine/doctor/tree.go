@@ -1,16 +1,13 @@
 package doctor
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
-	"slices"
 
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
@@ -134,100 +131,6 @@ func checkDamaged(_ context.Context, e *Patient) []Finding {
 	}
 	return []Finding{warn(fmt.Sprintf("set aside because they could not be read: %s", some(names)),
 		"look at them, then remove .reconcile/damaged")}
-}
-
-// checkCache compares the tree as read with and without the cache.
-func checkCache(ctx context.Context, e *Patient) []Finding {
-	if e.tree == nil {
-		return skipped("the tree cannot be read")
-	}
-	const tries = 3 // a live run may change the tree between the two reads
-	var differ []string
-	for range tries {
-		plain, err := e.loadFresh(ctx, true)
-		if err != nil {
-			return []Finding{bad(fmt.Sprintf("the tree cannot be read without its cache: %v", err), "")}
-		}
-		cached, err := e.loadFresh(ctx, false)
-		if err != nil {
-			return []Finding{bad(fmt.Sprintf("the tree cannot be read with its cache: %v", err), "").by(e.dropCache)}
-		}
-		if differ = compare(plain, cached); len(differ) == 0 {
-			return ok("says of " + schemas.Count(plain.Len(), "object") + " what their files say")
-		}
-	}
-	return []Finding{bad("the cache says something else than the files about "+some(differ),
-		"doctor --fix removes it; the next run makes a new one").by(e.dropCache)}
-}
-
-func (e *Patient) loadFresh(ctx context.Context, noCache bool) (*state.Tree, error) {
-	s, err := e.Open(noCache)
-	if err != nil {
-		return nil, err
-	}
-	t, err := s.Load(ctx)
-	return t, errors.Join(err, s.Close())
-}
-
-// compare names the objects and ledgers that differ between two trees, sorted.
-func compare(a, b *state.Tree) []string {
-	differ := map[string]bool{}
-	for _, kind := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(a.Kinds(), b.Kinds())))) {
-		for _, x := range a.Entries(kind) {
-			if !sameEntry(x, b.Entry(x.Ref)) {
-				differ[x.Ref.String()] = true
-			}
-		}
-		for _, y := range b.Entries(kind) {
-			if a.Entry(y.Ref) == nil {
-				differ[y.Ref.String()] = true
-			}
-		}
-	}
-	compareLedgers(a, b, differ)
-	compareLedgers(b, a, differ)
-	x, y := problems(a), problems(b)
-	for text, path := range x {
-		if y[text] == "" {
-			differ[path] = true
-		}
-	}
-	for text, path := range y {
-		if x[text] == "" {
-			differ[path] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(differ))
-}
-
-// problems maps the text of each problem to its path.
-func problems(t *state.Tree) map[string]string {
-	m := map[string]string{}
-	for _, p := range t.Problems() {
-		m[p.Error()] = p.Path
-	}
-	return m
-}
-
-func sameEntry(a, b *state.Entry) bool {
-	return a != nil && b != nil && sameObject(a.Object, b.Object) && sameStatus(a, b) &&
-		len(a.Problems) == len(b.Problems) && a.RunCount() == b.RunCount() && maps.Equal(a.Inputs, b.Inputs)
-}
-
-func sameObject(a, b *schemas.Object) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return a.Digest == b.Digest && a.Path == b.Path && bytes.Equal(a.Canonical(), b.Canonical())
-}
-
-func sameStatus(a, b *state.Entry) bool {
-	if !a.HasStatus() || !b.HasStatus() {
-		return !a.HasStatus() && !b.HasStatus()
-	}
-	x, err1 := state.EncodeStatus(a.Ref, a.Status())
-	y, err2 := state.EncodeStatus(b.Ref, b.Status())
-	return err1 == nil && err2 == nil && bytes.Equal(x, y)
 }
 
 // dropCache removes caches that the next run recreates. It keeps vectors of an endpoint: each is verified when it is
