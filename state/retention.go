@@ -177,7 +177,7 @@ func ArchivePath(stateFolder, plural string, at time.Time, name string) string {
 // Move moves a spec file to another path, byte for byte.
 type Move struct{ From, To string }
 
-// Archive moves spec files into the archive, each durably and at once, and returns the moves that were done. It does not
+// Archive moves spec files into the archive, each at once, and returns the moves that were done, which are durable then. It does not
 // overwrite: if the target exists with the same content, the source is removed; otherwise the file stays. The tree must be
 // locked by this store.
 func (s *Store) Archive(ctx context.Context, moves []Move) ([]Move, error) {
@@ -192,9 +192,17 @@ func (s *Store) Archive(ctx context.Context, moves []Move) ([]Move, error) {
 	if err := s.bumpGeneration(); err != nil {
 		return nil, err
 	}
-	var done []Move
+	mover := durable.NewMover(s.root)
+	done, err := s.moveEach(mover, moves)
+	if err := errors.Join(err, mover.Sync()); err != nil {
+		return done, err
+	}
+	return done, s.bumpGeneration()
+}
+
+func (s *Store) moveEach(mover *durable.Mover, moves []Move) (done []Move, err error) {
 	for _, m := range moves {
-		err := durable.Move(s.root, m.From, m.To)
+		err := mover.Move(m.From, m.To)
 		if errors.Is(err, fs.ErrExist) {
 			err = s.removeArchived(m)
 		}
@@ -208,7 +216,7 @@ func (s *Store) Archive(ctx context.Context, moves []Move) ([]Move, error) {
 		}
 		s.Working()
 	}
-	return done, s.bumpGeneration()
+	return done, nil
 }
 
 var errDiffers = errors.New("another file is there")

@@ -32,6 +32,7 @@ func TestMove(t *testing.T) {
 	if err := errors.Join(os.Symlink(outside, filepath.Join(dir, "link")), os.Symlink("x", filepath.Join(dir, "a", "to-x"))); err != nil {
 		t.Fatal(err)
 	}
+	mover := durable.NewMover(root)
 	for _, c := range []struct {
 		from, to string
 		want     error
@@ -40,9 +41,12 @@ func TestMove(t *testing.T) {
 		{"a/to-x", "b/z", durable.ErrRefused}, {"a/x", ".git/x", durable.ErrRefused}, {".git/config", "c", durable.ErrRefused},
 		{"a/x", "../x", durable.ErrRefused}, {"a/x", "c/d/x", nil}, {"a/x", "c/d/z", fs.ErrNotExist},
 	} {
-		if err := durable.Move(root, c.from, c.to); !errors.Is(err, c.want) {
+		if err := mover.Move(c.from, c.to); !errors.Is(err, c.want) {
 			t.Errorf("%s to %s: %v, want %v", c.from, c.to, err, c.want)
 		}
+	}
+	if err := mover.Sync(); err != nil {
+		t.Error(err)
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "c", "d", "x"))
 	info, err2 := os.Stat(filepath.Join(dir, "c", "d", "x"))
