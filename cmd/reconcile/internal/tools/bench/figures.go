@@ -120,16 +120,19 @@ func (b *bench) version(ctx context.Context, _ []int) error {
 // idle: a run with nothing to do, compared with git status on the same tree, also where a spec file is broken or a DAG has failed.
 func (b *bench) idle(ctx context.Context, sizes []int) error {
 	const session = "apiVersion: reconcile.dev/v1alpha1\nkind: Session\nmetadata: {name: unready}\nspec: {%s}\n"
-	const dag = "---\napiVersion: reconcile.dev/v1alpha1\nkind: DAG\nmetadata: {name: unready}\nspec: {session: unready, nodes: [{name: a, run: [\"false\"]}]}\n"
+	const dag = "apiVersion: reconcile.dev/v1alpha1\nkind: DAG\nmetadata: {name: unready}\nspec: {session: unready, nodes: [{name: a, run: [\"false\"]}]}\n"
 	for _, n := range sizes {
 		dir, err := b.tree(ctx, n)
 		if err != nil {
 			return err
 		}
-		for _, more := range []struct{ label, text string }{
-			{}, {label: ", broken", text: fmt.Sprintf(session, "titel: x")}, {label: ", failed", text: fmt.Sprintf(session, "title: x") + dag},
+		for _, more := range []struct {
+			label string
+			specs []string
+		}{
+			{}, {", broken", []string{fmt.Sprintf(session, "titel: x")}}, {", failed", []string{fmt.Sprintf(session, "title: x"), dag}},
 		} {
-			if err := b.idleWith(ctx, dir, n, more.label, more.text); err != nil {
+			if err := b.idleWith(ctx, dir, n, more.label, more.specs); err != nil {
 				return err
 			}
 		}
@@ -137,22 +140,24 @@ func (b *bench) idle(ctx context.Context, sizes []int) error {
 	return nil
 }
 
-// idleWith measures the idle run with one more spec file, if its text is not empty.
-func (b *bench) idleWith(ctx context.Context, dir string, n int, label, spec string) (err error) {
+// idleWith measures the idle run with more spec files.
+func (b *bench) idleWith(ctx context.Context, dir string, n int, label string, specs []string) (err error) {
 	idle := func() (usage, error) { return process(b.reconcile(ctx, dir), 3, 4) }
-	if spec != "" {
-		file := filepath.Join(dir, "specs", "unready.yaml")
-		if err := writeFile(file, spec); err != nil {
-			return err
-		}
+	if len(specs) > 0 {
 		defer func() {
 			_, again := idle()
 			err = cmp.Or(err, again)
 		}()
-		defer os.Remove(file)
-		if _, err := idle(); err != nil {
+	}
+	for i, spec := range specs {
+		file := filepath.Join(dir, "specs", fmt.Sprintf("unready-%d.yaml", i))
+		if err := writeFile(file, spec); err != nil {
 			return err
 		}
+		defer os.Remove(file)
+	}
+	if _, err := idle(); err != nil {
+		return err
 	}
 	got, err := alternate(b.runs, idle, func() (usage, error) { return process(gitCommand(ctx, dir, "status")) })
 	if err != nil {

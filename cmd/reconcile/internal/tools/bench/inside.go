@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -19,36 +20,48 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// parseAll is the command bench parse: read every spec with yaml.v3 and validate it against the published JSON Schema
-// of its kind, as a plain program would.
+// parseAll is the command bench parse: read every spec, archived ones included, with yaml.v3 and validate it against the published
+// JSON Schema of its kind, as a plain program would.
 func parseAll(args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("usage: bench parse DIR")
 	}
 	compiled := map[string]*jsonschema.Schema{}
-	return filepath.WalkDir(filepath.Join(args[0], "specs"), func(p string, d fs.DirEntry, err error) error {
+	parse := func(p string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		data, err := os.ReadFile(p)
-		if err != nil {
+		return parseFile(p, compiled)
+	}
+	if err := filepath.WalkDir(filepath.Join(args[0], "specs"), parse); err != nil {
+		return err
+	}
+	err := filepath.WalkDir(filepath.Join(args[0], state.ArchiveDir("state")), parse)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // nothing was archived yet
+	}
+	return err
+}
+
+func parseFile(p string, compiled map[string]*jsonschema.Schema) error {
+	data, err := os.ReadFile(p)
+	if err != nil {
+		return err
+	}
+	var doc map[string]any
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return fmt.Errorf("%s: %w", p, err)
+	}
+	kind, _ := doc["kind"].(string)
+	if compiled[kind] == nil {
+		if compiled[kind], err = compileSchema(kind); err != nil {
 			return err
 		}
-		var doc map[string]any
-		if err := yaml.Unmarshal(data, &doc); err != nil {
-			return fmt.Errorf("%s: %w", p, err)
-		}
-		kind, _ := doc["kind"].(string)
-		if compiled[kind] == nil {
-			if compiled[kind], err = compileSchema(kind); err != nil {
-				return err
-			}
-		}
-		if err := compiled[kind].Validate(doc); err != nil {
-			return fmt.Errorf("%s: %w", p, err)
-		}
-		return nil
-	})
+	}
+	if err := compiled[kind].Validate(doc); err != nil {
+		return fmt.Errorf("%s: %w", p, err)
+	}
+	return nil
 }
 
 // compileSchema compiles the published schema of a kind.
