@@ -35,11 +35,11 @@ type Made struct {
 	Key, Former []byte
 	// Known are the names of Needs for the node's author, in their order; nil: the same.
 	Known []string
-	// Joins are the nodes that this one represents: it does nothing itself, and its result has theirs by their short names. Open says
-	// that they are not known yet.
+	// Joins are the nodes that this one represents: it does nothing itself, and its result has theirs by their short names. They are
+	// not known yet where Open names nodes, whose results they are made of.
 	Joins []Joined
 	Join  bool
-	Open  bool
+	Open  []string
 	// Problem says why the nodes that this one would represent cannot be made from a result.
 	Problem string
 	// Finally says that the node runs when its needs have ended, in whatever state.

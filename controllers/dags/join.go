@@ -22,12 +22,12 @@ func (f *fold) judgeJoin(i int32) {
 		f.set(i, schemas.NodeSkipped, settle.ReasonSkippedByAction, "an action skipped it")
 	case !all:
 		f.set(i, schemas.NodePending, "", "")
-	case made.Open && need >= 0:
+	case len(made.Joins) == 0 && need >= 0:
 		f.leaveOut(i, need)
-	case made.Open && made.Problem == "":
-		f.waitForParts(i)
 	case made.Problem != "":
 		f.set(i, schemas.NodeFailed, settle.ReasonWhenFailed, made.Problem)
+	case len(made.Open) > 0:
+		f.waitForParts(i)
 	case need >= 0:
 		f.joinFails(i)
 	default:
@@ -37,9 +37,9 @@ func (f *fold) judgeJoin(i int32) {
 
 // waitForParts is the state of a join whose nodes are made from results, when those who leave these have ended.
 func (f *fold) waitForParts(i int32) {
-	for _, to := range f.p.Needs[i] {
-		if f.next[to].State != schemas.NodeSucceeded {
-			f.set(i, schemas.NodeSkipped, settle.ReasonWhenFalse, f.p.Spec.Nodes[to].Name+", whose result it is made of, was left out")
+	for _, name := range f.p.Spec.Nodes[i].Made.Open {
+		if to, ok := f.p.Index[name]; ok && f.next[to].State != schemas.NodeSucceeded {
+			f.set(i, schemas.NodeSkipped, settle.ReasonWhenFalse, name+", whose result it is made of, was left out")
 			return
 		}
 	}
@@ -62,11 +62,19 @@ func (f *fold) joinFails(i int32) {
 		schemas.Count(all, "node"), first, schemas.AndOthers(failed-1)))
 }
 
+// partNodes are the nodes for which a join stands. One that stands for none needs what its author wrote.
+func (f *fold) partNodes(i int32) []int32 {
+	if made := f.p.Spec.Nodes[i].Made; made == nil || len(made.Joins) == 0 {
+		return nil
+	}
+	return f.p.Needs[i]
+}
+
 // partsOf counts the nodes for which a join stands, also by other joins, and those of them that failed; first is one of these.
 func (f *fold) partsOf(i int32) (all, failed int, first string) {
-	for _, to := range f.p.Needs[i] {
+	for _, to := range f.partNodes(i) {
 		n, failures, name := 1, 0, f.p.Spec.Nodes[to].Name
-		if f.p.Spec.Nodes[to].Joins() {
+		if len(f.partNodes(to)) > 0 {
 			if n, failures, name = f.partsOf(to); f.next[to].Reason == settle.ReasonCallTimeout {
 				failures, name = max(failures, 1), f.p.Spec.Nodes[to].Name
 			}
@@ -83,8 +91,9 @@ func (f *fold) partsOf(i int32) (all, failed int, first string) {
 func (f *fold) joinSucceeds(i int32) {
 	n, s := &f.p.Spec.Nodes[i], f.next[i]
 	results := map[string]json.RawMessage{}
-	skipped := len(f.p.Needs[i]) > 0
-	for _, to := range f.p.Needs[i] {
+	parts := f.partNodes(i)
+	skipped := len(parts) > 0
+	for _, to := range parts {
 		skipped = skipped && f.next[to].State == schemas.NodeSkipped
 		s.StartedAt, s.FinishedAt = schemas.Earlier(s.StartedAt, f.next[to].StartedAt), schemas.Later(s.FinishedAt, f.next[to].FinishedAt)
 	}

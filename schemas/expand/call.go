@@ -25,8 +25,8 @@ func (s *scope) call(n schemas.Node, matrix map[string]any) []schemas.Node {
 		}
 	}
 	open, problem := s.arguments(&n, callee, matrix)
-	if join.Made.Open, join.Made.Problem = len(open) > 0, problem; len(open) > 0 || problem != "" {
-		join.Needs = open
+	if join.Made.Open, join.Made.Problem = open, problem; len(open) > 0 || problem != "" {
+		join.Needs = n.Needs
 		return []schemas.Node{join}
 	}
 	inner := s.e.dag(n.DAG, callee, n.With, func(name string) string { return s.full(nameOf(n.Name, name)) })
@@ -139,9 +139,12 @@ func (s *scope) inside(c, call *schemas.Node) {
 		made = *c.Made
 	}
 	known := c.NeedNames()
-	made.Joins = slices.Clone(made.Joins)
+	made.Joins, made.Open = slices.Clone(made.Joins), slices.Clone(made.Open)
 	for k := range made.Joins {
 		made.Joins[k].Node = nameOf(call.Name, made.Joins[k].Node)
+	}
+	for k := range made.Open {
+		made.Open[k] = nameOf(call.Name, made.Open[k])
 	}
 	if r := c.Repeat; r != nil && r.From != "" {
 		moved := *r

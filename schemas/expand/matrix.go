@@ -21,14 +21,14 @@ type element struct {
 // maxCombinations bounds the combinations before some are left out.
 const maxCombinations = 100_000
 
-// elements returns the elements of a matrix in the order of their declaration. open is the node that has to succeed first;
+// elements returns the elements of a matrix in the order of their declaration. open names the node that has to succeed first;
 // problem says why its result makes no elements.
-func (s *scope) elements(n *schemas.Node) (out []element, open, problem string) {
+func (s *scope) elements(n *schemas.Node) (out []element, open []string, problem string) {
 	m := n.Matrix
 	var all []map[string]any
 	if m.From == "" {
 		all = s.combinations(n)
-	} else if all, open, problem = s.listed(m.From); open != "" || problem != "" {
+	} else if all, open, problem = s.listed(m.From); open != nil || problem != "" {
 		return nil, open, problem
 	}
 	all = slices.DeleteFunc(all, func(v map[string]any) bool {
@@ -53,11 +53,11 @@ func (s *scope) elements(n *schemas.Node) (out []element, open, problem string) 
 	}
 	switch {
 	case problem == "":
-		return out, "", ""
+		return out, nil, ""
 	case m.From == "":
 		s.e.fail("node %s: %s", s.full(n.Name), problem)
 	}
-	return nil, "", problem
+	return nil, nil, problem
 }
 
 // combinations are all combinations of the values.
@@ -85,24 +85,24 @@ func (s *scope) combinations(n *schemas.Node) []map[string]any {
 }
 
 // listed are the elements of a list in the result of another node.
-func (s *scope) listed(from string) (all []map[string]any, open, problem string) {
+func (s *scope) listed(from string) (all []map[string]any, open []string, problem string) {
 	source, program, err := condition.CompileSource(from)
 	if err != nil {
-		return nil, "", "matrix.from: " + err.Error()
+		return nil, nil, "matrix.from: " + err.Error()
 	}
 	raw, ok := s.e.Result(s.full(source))
 	s.e.made.Results[s.full(source)] = resultOf(s.e.World, s.full(source))
 	if !ok {
-		return nil, source, ""
+		return nil, []string{source}, ""
 	}
 	need := condition.Need{State: schemas.NodeSucceeded, Result: condition.Result(raw)}
 	v, err := program.Value(condition.Env{Needs: map[string]condition.Need{source: need}})
 	if err != nil {
-		return nil, "", "matrix.from: " + err.Error()
+		return nil, nil, "matrix.from: " + err.Error()
 	}
 	list, ok := v.([]any)
 	if !ok {
-		return nil, "", fmt.Sprintf("matrix.from: %s is no list", from)
+		return nil, nil, fmt.Sprintf("matrix.from: %s is no list", from)
 	}
 	for _, v := range list {
 		values, ok := v.(map[string]any)
@@ -111,7 +111,7 @@ func (s *scope) listed(from string) (all []map[string]any, open, problem string)
 		}
 		all = append(all, values)
 	}
-	return all, "", ""
+	return all, nil, ""
 }
 
 // has reports whether values have all of some.

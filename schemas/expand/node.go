@@ -26,8 +26,11 @@ func (s *scope) node(n *schemas.Node) []schemas.Node {
 	}
 	join := joinOf(n)
 	elements, open, problem := s.elements(n)
-	if join.Made.Open, join.Made.Problem = open != "", problem; join.Made.Open {
-		join.Needs = []string{open}
+	if len(elements) == 0 { // what needs it still waits for what it needs
+		join.Needs, join.Made.Open, join.Made.Problem = n.Needs, open, problem
+		if missing := func(to string) bool { return !slices.Contains(n.Needs, to) }; slices.ContainsFunc(open, missing) {
+			join.Needs = slices.Concat(n.Needs, open)
+		}
 		return []schemas.Node{join}
 	}
 	var out []schemas.Node
