@@ -28,6 +28,7 @@ var faults = []mutants.Mutant{
 	{"the setup of a change is not confined", "setup.go", "\t\ts = w.Setup\n", "\t\t_ = w\n", "TestCachesOfSetups"},
 	{"caches of programs stay for ever", "programs.go", "if now.Sub(c.used) > age || total > most {", "if now.Sub(c.used) > age && total < most {", "TestProgramsAreBounded"},
 	{"a command's input does not block", "process_linux.go", "return openPipe(false)", "return openPipe(true)", "TestInputBlocks"},
+	{"a killed run that another reconcile begins again is ended", "process_tree.go", "if h.killed && t.lease.runs()", "if h.killed && false", "TestKilledRunBeginsElsewhere"},
 	{"a process that was found by its lease is forgotten", "process_tree_linux.go", "\t\t\th.met[m.pid] = m.started\n\t\t\tout", "\t\t\tout", "TestHoldersAreMet"},
 	{"a group whose number was reused is ended", "process_tree_linux.go", "\th.forgetReused(all)\n", "", "TestReusedGroups"},
 	{"a group is forgotten while it lives", "process_tree_linux.go", "(h.met[m.pid] == m.started || !t.reaped.olderThan(m))", "false", "TestReusedGroups"},

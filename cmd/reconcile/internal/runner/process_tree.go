@@ -31,6 +31,8 @@ type hunt struct {
 	// gone.
 	met       map[int]string
 	signalled map[int]bool // processes that were signalled
+	// killed says that the runs are those of killed processes: another reconcile that has ended them, too, may begin them again.
+	killed bool
 }
 
 func (r *Runner) newHunt(trees ...*tree) *hunt {
@@ -112,6 +114,9 @@ func (h *hunt) finish(hurry <-chan struct{}, kill time.Time) error {
 		if len(left) == 0 && len(held) == 0 {
 			return nil
 		}
+		if busy := h.begunElsewhere(); len(busy) > 0 { // asked after the look: whatever it saw had its lease by then
+			return &HeldError{Keys: busy, Runs: true}
+		}
 		now := time.Now()
 		if now.After(kill.Add(settleTime)) {
 			return &HeldError{Keys: keysOf(h.trees, held)}
@@ -134,6 +139,16 @@ func (h *hunt) held() (out []*tree) {
 		}
 	}
 	return out
+}
+
+// begunElsewhere are the keys of killed runs that another live runner runs by now.
+func (h *hunt) begunElsewhere() (keys []string) {
+	for _, t := range h.trees {
+		if h.killed && t.lease.runs() {
+			keys = append(keys, t.key)
+		}
+	}
+	return keys
 }
 
 // forgetGroups removes empty groups from the trees: the system may reuse their numbers.

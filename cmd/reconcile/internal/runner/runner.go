@@ -425,7 +425,9 @@ func (r *Runner) reap(hurry <-chan struct{}, trees []*tree) error {
 	if len(busy) > 0 {
 		return &HeldError{Keys: busy, Runs: true}
 	}
-	err := r.newHunt(trees...).finish(hurry, time.Now().Add(r.o.Grace))
+	h := r.newHunt(trees...)
+	h.killed = true
+	err := h.finish(hurry, time.Now().Add(r.o.Grace))
 	if err != nil {
 		return err
 	}

@@ -291,6 +291,22 @@ func TestLiveRunnerIsLeftAlone(t *testing.T) {
 	}
 }
 
+// A killed run that another runner begins again while its processes are being ended is left alone from then on.
+func TestKilledRunBeginsElsewhere(t *testing.T) {
+	first := newRig(t, Options{})
+	second := newRig(t, Options{Root: first.dir})
+	pids := first.stage(actor("tree", "polite"), first.fifo("pids"), []string{"polite"})
+	h := second.newHunt(second.treeOf(theKey, 0))
+	h.killed = true // as if second had looked before first began
+	held := (*HeldError)(nil)
+	if err := h.finish(nil, time.Now()); !errors.As(err, &held) || !held.Runs {
+		t.Errorf("the hunt says %v", err)
+	}
+	if !alive(pids[0]) {
+		t.Error("the run of the other runner was ended")
+	}
+}
+
 // A process that only its lease shows is still waited for when it ends, and has closed its lease already.
 func TestHoldersAreMet(t *testing.T) {
 	g := newRig(t, Options{})

@@ -166,10 +166,20 @@ func (s *run) recoverKilled(ctx context.Context) error {
 		s.leftOrphans = true // the next run must end them: this one no longer can
 		return nil
 	}
-	if err := s.loop.Perform.ReapAll(ctx, orphans); err != nil {
-		return fmt.Errorf("end what a killed run left behind: %w", err)
-	}
+	reaped := s.loop.Perform.ReapAll(ctx, orphans)
 	return s.withLock(ctx, func() error {
+		left, err := s.loop.Store.Recover(ctx)
+		if err != nil {
+			return err
+		}
+		all := len(orphans)
+		orphans = stillThere(orphans, left)
+		switch {
+		case reaped != nil && len(orphans) == all:
+			return fmt.Errorf("end what a killed run left behind: %w", reaped)
+		case reaped != nil: // another process runs some of them again: what is left is looked at anew
+			return nil
+		}
 		torn, err := s.loop.Store.MoveTornAside(ctx, orphans)
 		for _, p := range torn {
 			s.warn(fmt.Sprintf("%s: the run that was making it again was killed; what it left was moved to .reconcile/damaged", p))
@@ -177,6 +187,13 @@ func (s *run) recoverKilled(ctx context.Context) error {
 		used := settle.InterruptedBy(orphans)
 		s.rescan = s.rescan || len(used) > 0
 		return errors.Join(err, s.loop.Store.ForgetOrphans(ctx, orphans, used))
+	})
+}
+
+// stillThere are those of some orphans that are among those that are left: of the others another process has taken care.
+func stillThere(orphans, left []state.Orphan) []state.Orphan {
+	return slices.DeleteFunc(orphans, func(o state.Orphan) bool {
+		return !slices.ContainsFunc(left, func(l state.Orphan) bool { return l.Key == o.Key && l.Process == o.Process })
 	})
 }
 
