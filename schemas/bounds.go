@@ -15,6 +15,8 @@ type Bounds struct {
 	Agent string `json:",omitempty"`
 	// Session is that of the task, to which a new DAG has to belong; "" if it is not known.
 	Session string `json:",omitempty"`
+	// Priority is that of the session, above which no node gets; "" for the default one.
+	Priority Priority `json:",omitempty"`
 	// Beside is what bounds the task and would not bound a new DAG of its session, as a noun phrase; "" for nothing.
 	Beside string `json:",omitempty"`
 	// People are the agents that are people, Engineers those whose changes the pipeline of a session verifies.
@@ -61,6 +63,8 @@ func (b *Bounds) weakens(ref Ref, before, after *Object) string {
 		return "write " + ref.String() + " for another session than that of this task"
 	case old == nil && !now.Template && b.Beside != "":
 		return "write " + ref.String() + ", for which " + b.Beside + " would not hold"
+	case old != nil && now != nil && old.Policy.MaxConcurrency > 0 && (now.Policy.MaxConcurrency == 0 || now.Policy.MaxConcurrency > old.Policy.MaxConcurrency):
+		return "raise the maxConcurrency of " + ref.String()
 	}
 	return b.weakensNodes(cmp.Or(old, new(DAGSpec)), cmp.Or(now, new(DAGSpec)))
 }
@@ -79,6 +83,17 @@ func weakensSession(ref Ref, was, is *SessionSpec) string {
 		was.Quality != nil && (!reflect.DeepEqual(was.Quality, is.Quality) || was.Branch != is.Branch),
 		(was.Land != nil || was.Pipeline != nil || was.Quality != nil) && !reflect.DeepEqual(was.Env, is.Env): // checks run in it
 		return "change the checks of " + ref.String()
+	case was.Owner != "" && was.Owner != is.Owner: // has one Active session at most
+		return "change the owner of " + ref.String()
+	}
+	for _, f := range []struct {
+		name  string
+		rises bool
+	}{{"priority", is.Priority.Rank() < was.Priority.Rank()}, {"weight", is.Weight > was.Weight},
+		{"maxConcurrentTasks", is.MaxConcurrentTasks > was.MaxConcurrentTasks}, {"maxEngineers", is.MaxEngineers > was.MaxEngineers}} {
+		if f.rises {
+			return "raise the " + f.name + " of " + ref.String()
+		}
 	}
 	return ""
 }
@@ -105,6 +120,10 @@ func (b *Bounds) weakenedBy(n, next *Node) string {
 		return "checks"
 	case n.Approve != nil && !reflect.DeepEqual(n.Approve, next.Approve):
 		return "approval"
+	case n.Limits != nil && !reflect.DeepEqual(n.Limits, next.Limits) && next.Name != "":
+		return "limits"
+	case next.Priority != "" && next.Priority != n.Priority && next.Priority.Rank() < cmp.Or(b.Priority, Normal).Rank():
+		return "priority, beyond that of the session,"
 	case b.decides(n) && (n.Agent != next.Agent || n.DAG != next.DAG):
 		return "agent, or the call,"
 	case b.decides(n) && (n.When != next.When || n.Optional != next.Optional || !reflect.DeepEqual(n.Matrix, next.Matrix)):

@@ -24,6 +24,9 @@ func Bounds(t *state.Tree, dag *state.Entry, node, agent string) *schemas.Bounds
 	}
 	b.Session = spec.Session
 	session := state.SpecOf[*schemas.SessionSpec](t.Entry(schemas.SessionKind.Ref(spec.Session)))
+	if session != nil {
+		b.Priority = session.Priority
+	}
 	n := spec.Node(node)
 	switch {
 	case spec.Budget != nil:

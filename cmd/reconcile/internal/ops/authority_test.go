@@ -130,6 +130,9 @@ func TestPeopleOnlySpecs(t *testing.T) {
 	final := func(fields string) string {
 		return strings.Replace(dag(""), "nodes:", "finally: [{name: z, agent: engineer, prompt: p, "+fields+"}], nodes:", 1)
 	}
+	session := func(fields string) string {
+		return head + "Session\nmetadata: {name: s}\nspec: {title: T, " + fields + "}\n"
+	}
 	for _, c := range []struct{ name, before, text, inside, outside string }{
 		{"an agent", "", head + "Agent\nmetadata: {name: mine}\nspec: {runner: {command: {argv: [x]}}}\n", "only a person may", ""},
 		{"an approval", "", action("verb: approve, node: a"), "only a person may approve", ""},
@@ -176,6 +179,20 @@ func TestPeopleOnlySpecs(t *testing.T) {
 		{"a person's preference as inferred", head + "Preference\nmetadata: {name: p}\nspec: {domain: tools, key: go/linter, value: x}\n",
 			head + "Preference\nmetadata: {name: p}\nspec: {domain: tools, key: go/linter, value: y, source: inferred}\n", "only a person may write preference/p", ""},
 		{"a new DAG of a run that proves nothing", "", dag(""), "only a person may write dag/d for another session than that of this task", ""},
+		{"a higher priority of a session", session(""), session("priority: high"), "only a person may raise the priority of session/s", ""},
+		{"a lower priority of a session", session(""), session("priority: low"), "", ""},
+		{"a larger weight", session("weight: 2"), session("weight: 3"), "only a person may raise the weight of session/s", ""},
+		{"a smaller weight", session("weight: 2"), session(""), "", ""},
+		{"more tasks at once", session("maxConcurrentTasks: 2"), session(""), "only a person may raise the maxConcurrentTasks of session/s", ""},
+		{"more engineers at once", session(""), session("maxEngineers: 21"), "only a person may raise the maxEngineers of session/s", ""},
+		{"fewer engineers at once", session(""), session("maxEngineers: 2"), "", ""},
+		{"another owner", session("owner: ann"), session("owner: bob"), "only a person may change the owner of session/s", ""},
+		{"a priority beyond the session's", dag(""), dag("priority: critical"), "only a person may change the priority, beyond that of the session, of node a", ""},
+		{"a priority below the session's", dag(""), dag("priority: low"), "", ""},
+		{"a priority that it has", dag("priority: high"), dag("priority: high, timeout: 1m"), "", ""},
+		{"no limits", dag("limits: {memory: 1Gi}"), dag(""), "only a person may change the limits of node a", ""},
+		{"limits", dag(""), dag("limits: {memory: 1Gi}"), "", ""},
+		{"more nodes at once", strings.Replace(dag(""), "nodes:", "policy: {maxConcurrency: 2}, nodes:", 1), dag(""), "only a person may raise the maxConcurrency of dag/d", ""},
 		{"a new session", "", head + "Session\nmetadata: {name: s}\nspec: {}\n", "only a person may write session/s", ""},
 		{"a workflow without its gate", head + "Workflow\nmetadata: {name: w}\nspec: {steps: [{id: a, agent: engineer, approve: {}}]}\n",
 			head + "Workflow\nmetadata: {name: w}\nspec: {steps: [{id: a, agent: engineer}]}\n", "only a person may change the approval of node a", ""},
