@@ -8,6 +8,9 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
+// killedCode is the exit code of a command that SIGKILL ended.
+const killedCode = 128 + 9
+
 // beginLimits makes what bounds the attempt's programs, and records what that is.
 func (a *attempt) beginLimits() {
 	l := a.task.Limits
@@ -37,5 +40,8 @@ func (a *attempt) endLimits(err error) error {
 		return err
 	}
 	a.record.Limits.Exceeded = schemas.LimitMemory
+	if code := a.record.ExitCode; a.bound.Group() != nil && code != nil && *code == killedCode {
+		return fmt.Errorf("out of memory: limits.memory is %s (%s): the system ended it", a.task.Limits.Memory, a.bound.By)
+	}
 	return fmt.Errorf("out of memory: limits.memory is %s (%s): %w", a.task.Limits.Memory, a.bound.By, err)
 }

@@ -132,8 +132,8 @@ func (p *place) make(b Bounds) (*Limit, error) {
 			return nil, fmt.Errorf("the controller %s is not delegated", c)
 		}
 	}
-	dir := filepath.Join(p.dir, fmt.Sprintf("reconcile-%d-%d", os.Getpid(), groups.Add(1)))
-	if err := os.Mkdir(dir, 0o755); err != nil {
+	dir, err := p.folder()
+	if err != nil {
 		return nil, err
 	}
 	for _, f := range files {
@@ -147,6 +147,31 @@ func (p *place) make(b Bounds) (*Limit, error) {
 		return nil, errors.Join(err, os.Remove(dir))
 	}
 	return &Limit{By: schemas.LimitsByGroup, memory: b.Memory, group: dir, folder: folder}, nil
+}
+
+// groupName is what the name of a group begins with; the process that makes it, and a number, follow.
+const groupName = "reconcile-"
+
+// folder makes the folder of a new group. An earlier process with the same number may have left some.
+func (p *place) folder() (dir string, err error) {
+	for range 100 {
+		dir = filepath.Join(p.dir, fmt.Sprintf("%s%d-%d", groupName, os.Getpid(), groups.Add(1)))
+		if err = os.Mkdir(dir, 0o755); !errors.Is(err, os.ErrExist) {
+			break
+		}
+	}
+	return dir, err
+}
+
+// sweep removes the groups that killed processes have left. The system keeps those that have processes.
+func (p *place) sweep() {
+	left, _ := filepath.Glob(filepath.Join(p.dir, groupName+"[0-9]*-[0-9]*"))
+	for _, dir := range left {
+		number, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), groupName), "-")
+		if pid, err := strconv.Atoi(number); err == nil && pid != os.Getpid() && errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
+			_ = os.Remove(dir) // it has processes that end later
+		}
+	}
 }
 
 // tried has the result of the first start in a group of a place, a startResult, by its folder.
@@ -163,6 +188,7 @@ func (p *place) try(l *Limit) error {
 	if err == nil {
 		_, err = syscall.Wait4(pid, nil, 0, nil)
 	}
+	p.sweep()
 	if err != nil {
 		err = fmt.Errorf("a program cannot start in it: %w", err)
 	}

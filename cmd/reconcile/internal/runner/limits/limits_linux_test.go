@@ -1,6 +1,7 @@
 package limits
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,6 +39,33 @@ func TestPlaces(t *testing.T) {
 		if found, err := findPlaces(own, mounts); err == nil {
 			t.Errorf("%q: %+v", own, found)
 		}
+	}
+}
+
+// TestFolders: a group gets a folder of its own, also where a process of the same number has left some; those of processes that are gone are
+// removed.
+func TestFolders(t *testing.T) {
+	gone := exec.Command("true")
+	if err := gone.Run(); err != nil {
+		t.Fatal(err)
+	}
+	p := &place{dir: t.TempDir()}
+	of := func(pid int, n int64) string { return filepath.Join(p.dir, fmt.Sprintf("%s%d-%d", groupName, pid, n)) }
+	own, left := of(os.Getpid(), groups.Load()+1), of(gone.Process.Pid, 1)
+	for _, dir := range []string{own, left, of(os.Getppid(), 1), filepath.Join(p.dir, "reconcile-1x-1")} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if dir, err := p.folder(); err != nil || dir == own {
+		t.Errorf("%s %v", dir, err)
+	}
+	p.sweep()
+	if _, err := os.Stat(left); err == nil {
+		t.Error("the group of a process that is gone is still there")
+	}
+	if all, _ := filepath.Glob(filepath.Join(p.dir, "*")); len(all) != 4 {
+		t.Errorf("left are %q", all)
 	}
 }
 
