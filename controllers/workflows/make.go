@@ -123,9 +123,17 @@ func valid(all ...schemas.Spec) error {
 		var r schemas.Report
 		s.Check(&r)
 		for _, f := range r.Findings() {
-			if f.Severity == schemas.Error {
-				return fmt.Errorf("%s of its run: %s", strings.Trim(fmt.Sprint(f.Field), "[]"), f.Message)
+			if f.Severity != schemas.Error {
+				continue
 			}
+			field, message := slices.Clone(f.Field), f.Message
+			if len(field) > 0 && field[0] == "with" { // what the start calls params
+				field[0] = "params"
+			}
+			if f.Suggestion != "" {
+				message += "; " + f.Suggestion
+			}
+			return fmt.Errorf("%s: %s", schemas.FieldPath(field), message)
 		}
 	}
 	return nil

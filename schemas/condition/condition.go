@@ -124,11 +124,20 @@ func compile(condition string, names Scope, opts ...expr.Option) (*Program, erro
 	case v.err != nil:
 		return nil, v.err
 	case errors.As(err, &at):
-		return nil, &Error{Line: max(at.Line, 1), Column: at.Column + 1, Message: firstLine(at.Message)}
+		return nil, &Error{Line: max(at.Line, 1), Column: at.Column + 1, Message: plain(firstLine(at.Message))}
 	case err != nil:
 		return nil, errors.New(firstLine(err.Error()))
 	}
 	return &Program{program, v.states, v.params, v.whole > 0, v.needs, v.wholeNeeds > 0}, nil
+}
+
+// plain is a message of the compiler without names of types.
+func plain(message string) string {
+	kind, field, ok := strings.Cut(message, " has no field ")
+	if !ok || !strings.HasPrefix(kind, "type ") {
+		return message
+	}
+	return fmt.Sprintf("there is no field %q here", field)
 }
 
 // dashed reports a name with a dash after a dot, which an expression takes for a subtraction. Texts are skipped.

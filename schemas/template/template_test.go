@@ -53,6 +53,8 @@ func TestErrorsHaveAPlace(t *testing.T) {
 		"{{ needs.build.state }}":  `1:10: this node does not need "build"`,
 		"{{ matrix.arch }}":        `1:11: the matrix has no "arch"`,
 		"{{ now() }}":              "1:4: unknown name now",
+		"{{ issue.titel }}":        `1:10: there is no field "titel" here`,
+		"{{ needs.plan.stat }}":    `1:15: there is no field "stat" here`,
 		"{{ 1 +\n 2 + }}":          "2:",
 		"{{ needs.a-b.exitCode }}": "1:4: a name with a dash",
 	} {
