@@ -140,20 +140,29 @@ func TestSessionsThatComeLate(t *testing.T) {
 	}
 }
 
-// TestAgeing keeps the places full of high work: background work starts once it has aged to high, and not before.
+// TestAgeing keeps the places full of work of a higher lane: background work starts once it has aged to high, and not before. It never gets
+// ahead of critical work, nor does it age where that is turned off.
 func TestAgeing(t *testing.T) {
-	low, high := line{"low", 4, 1, 1, 0}, line{"high", 1, 1, 1200, 0}
-	p := newPool(t, 4, append(low.wanted(), high.wanted()...))
-	for !slices.Contains(p.started, "low") {
-		p.admit("p1", 8)
-		p.start("p1")
-		_, key, _ := strings.Cut(p.keys()[0], " ")
-		p.finish("p1", key)
-		if p.now = p.now.Add(time.Second); len(p.wanted) == 1 {
-			t.Fatal("background work starts last")
+	for _, c := range []struct {
+		rank           int // of the other work
+		ageing, starts time.Duration
+	}{{1, 5 * time.Minute, 15 * time.Minute}, {1, 0, 0}, {0, 5 * time.Minute, 0}} {
+		low, other := line{"low", 4, 1, 1, 0}, line{"other", c.rank, 1, 1200, 0}
+		wanted := append(low.wanted(), other.wanted()...)
+		for i := range wanted {
+			wanted[i].Ageing = c.ageing
 		}
-	}
-	if waited := p.now.Sub(benchNow); waited < 15*time.Minute || waited > 15*time.Minute+20*time.Second {
-		t.Errorf("background work started after %v, want 3 times the ageing of 5m", waited)
+		p := newPool(t, 4, wanted)
+		for len(p.wanted) > 1 && !slices.Contains(p.started, "low") {
+			p.admit("p1", 8)
+			p.start("p1")
+			_, key, _ := strings.Cut(p.keys()[0], " ")
+			p.finish("p1", key)
+			p.now = p.now.Add(time.Second)
+		}
+		waited, early := p.now.Sub(benchNow), slices.Contains(p.started, "low") && len(p.started) < 1100
+		if early != (c.starts > 0) || early && (waited < c.starts || waited > c.starts+20*time.Second) {
+			t.Errorf("beside work of rank %d, with an ageing of %v, background work started after %v and %d others", c.rank, c.ageing, waited, len(p.started)-1)
+		}
 	}
 }
