@@ -37,12 +37,12 @@ spec:
     acp: {argv: [acp-agent, -resume, -calls=../calls, -alone=../alone, -once=../struck, "-kill=%s:%d", "usage:1:100", "text:do", "tool:t:pending", "tool:t:completed", "ask:a:ls", "text:done"]}
 `
 
-// TestKilledTurns kills the agent, and reconcile itself, at each message of a turn. The next run ends well: with one success
+// TestKilledTurns kills the agent, its supervisor, and reconcile itself, at each message of a turn. The next run ends well: with one success
 // on record, without a second agent beside one that lives, without a process that stays, and in the session that was known
 // before the prompt was sent.
 func TestKilledTurns(t *testing.T) {
 	env := append(crashEnv(t)[:3:3], "PATH="+filepath.Dir(self(t))+":"+os.Getenv("PATH"))
-	for _, who := range []string{"self", "parent"} {
+	for _, who := range []string{"self", "parent", "reconcile"} {
 		for n := 1; ; n++ {
 			if !t.Run(fmt.Sprint(who, n), func(t *testing.T) { killAt(t, env, who, n) }) || t.Failed() {
 				return
@@ -67,11 +67,11 @@ func killAt(t *testing.T, env []string, who string, n int) {
 	if _, missed := os.Stat(filepath.Join(dir, "../struck")); missed != nil {
 		t.Fatalf("nothing was struck: %v\n%s", missed, out)
 	}
-	if err == nil && who == "parent" {
+	if err == nil && who == "reconcile" {
 		t.Fatalf("reconcile survived\n%s", out)
 	}
 	struck := calls(t, dir)
-	if who == "parent" {
+	if who == "reconcile" {
 		if out, err = run(); err != nil {
 			t.Fatalf("the next run: %v\n%s", err, out)
 		}
@@ -80,7 +80,7 @@ func killAt(t *testing.T, env []string, who string, n int) {
 	}
 	checkKilled(t, dir)
 	again := strings.TrimPrefix(calls(t, dir), struck)
-	if who == "parent" && strings.Contains(struck, "session/prompt") && !strings.Contains(again, "session/resume") {
+	if who == "reconcile" && strings.Contains(struck, "session/prompt") && !strings.Contains(again, "session/resume") {
 		t.Errorf("before: %safterwards: %s", struck, again)
 	}
 	if out, err = run(); err != nil || strings.Contains(calls(t, dir), struck+again+"initialize") {

@@ -60,14 +60,17 @@ type modelSite struct {
 	models      *modeltest.Server
 }
 
-// TestKilledModels kills the agent, and reconcile itself, at each line of a program with a profile, with a key of its own and through the
+// TestKilledModels kills the agent, its supervisor, and reconcile itself, at each line of a program with a profile, with a key of its own and through the
 // metering proxy, and at each event of an answer to the runner of endpoints. The next run ends well: with one success on record, that
 // landed once, with all that the agent had done, without a second agent beside one that lives, and without a process that stays. A run
 // after that asks no model. A sample of the points is struck, or all with RECONCILE_SWEEP=all.
 func TestKilledModels(t *testing.T) {
 	env := append(crashEnv(t)[:3:3], "PATH="+filepath.Dir(self(t))+":"+os.Getenv("PATH"), "ANTHROPIC_API_KEY=sk-ant-canary-91f2a44b7e0c")
 	for runner := range modelKillAgents {
-		for _, who := range []string{"self", "parent"} {
+		for _, who := range []string{"self", "parent", "reconcile"} {
+			if runner == "http" && who == "parent" {
+				continue // it has no program
+			}
 			t.Run(runner+" "+who, func(t *testing.T) {
 				t.Parallel()
 				step := mutants.Size(9, 5, 1)
@@ -96,7 +99,7 @@ func killModelAt(t *testing.T, env []string, runner, who string, n int) (missed 
 		}
 		return true
 	}
-	if who == "parent" {
+	if who == "reconcile" {
 		if err == nil {
 			t.Fatalf("reconcile survived\n%s", out)
 		}
@@ -143,7 +146,7 @@ func newModelSite(t *testing.T, env []string, runner, who string, n int) *modelS
 // strike ends the connection of the runner that asks, or the runner.
 func (s *modelSite) strike(who string) (cut bool) {
 	writeFiles(s.T, filepath.Dir(s.dir), map[string]string{"struck": ""})
-	if who == "parent" {
+	if who == "reconcile" {
 		if err := s.running.Load().Kill(); err != nil {
 			s.Error(err)
 		}

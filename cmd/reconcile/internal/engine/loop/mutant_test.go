@@ -44,7 +44,7 @@ var dormantFaults = []mutants.Mutant{
 // distrustFaults are those in telling the files of programs that nothing confines from those of people.
 var distrustFaults = []mutants.Mutant{
 	{"a mark outlives the run after the killed one", "run.go", "\ts.seenWhole(open)\n", "\t_ = open\n"},
-	{"what appears during an unconfined run counts", "distrust.go", "if !trusted {", "if !trusted && false {"},
+	{"what appears during an unconfined run counts", "distrust.go", "if !trusted {\n\t\t\tmarked", "if !trusted && false {\n\t\t\tmarked"},
 	{"a preference is believed", "distrust.go", ", s.tree.Active(schemas.PreferenceKind.Name))", ")"},
 	{"a distrusted preference counts", "../../../../../controllers/preferences/preferences.go", "Distrusted(e.Object.Digest) != \"\" {", "Distrusted(e.Object.Digest) == \"-\" {"},
 	{"a preference of before is distrusted", "../../../../../controllers/preferences/preferences.go", "\tj.Settle(&st.Common, in.Object.Digest, in.Now)\n", "\tj.Settle(&st.Common, \"\", in.Now)\n"},

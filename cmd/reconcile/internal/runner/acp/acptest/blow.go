@@ -12,7 +12,7 @@ import (
 
 // Blow ends a process of a test once, at one of the messages of an agent.
 type Blow struct {
-	Kill string // WHO:N kills self or parent at the N-th message; "" nobody
+	Kill string // WHO:N kills self, parent or reconcile at the N-th message; "" nobody
 	Once string // only if this file does not exist; it does afterwards
 
 	messages atomic.Int64
@@ -30,8 +30,11 @@ func (b *Blow) Strike() {
 	}
 	must(f.Close())
 	pid := os.Getpid()
-	if who == "parent" {
+	if who != "self" {
 		pid = os.Getppid()
+	}
+	if who == "reconcile" {
+		pid = supervised(pid)
 	}
 	p, err := os.FindProcess(pid)
 	must(err)
@@ -39,6 +42,20 @@ func (b *Blow) Strike() {
 	if who == "self" {
 		select {}
 	}
+}
+
+// supervised is the parent of a supervisor of a run; another process is returned as it is.
+func supervised(pid int) int {
+	words, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil || !strings.Contains(string(words), "\x00supervise-run\x00") {
+		return pid
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	must(err)
+	_, fields, _ := strings.Cut(string(stat), ") ") // the name of the program is before it
+	parent, err := strconv.Atoi(strings.Fields(fields)[1])
+	must(err)
+	return parent
 }
 
 // Alone locks a file for as long as this process lives. If another process does, it appends a line to the file name.two.
