@@ -261,7 +261,7 @@ type verifying struct {
 	returned map[string]*schemas.Run // why changes were sent back, by the digests of their files
 	held     string                  // why a person has to decide about the change
 	doubts   string                  // the same, for one that passed
-	// undecided are the questions about tools that the change waits for, and asks says where they are asked; "" for of a person alone.
+	// undecided are the questions about tools that the change waits for, and asks names the DAG that asks them; "" if only a person can answer.
 	undecided []schemas.ToolQuestion
 	asks      string
 	// verdicts are the latest of each step, about commit.

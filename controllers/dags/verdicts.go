@@ -41,8 +41,8 @@ func (f *fold) doubt(i int32, all []string) {
 	}
 }
 
-// openQuestions reports whether the questions about tools that a verification left open come before its verdict. They are asked of the knowledge
-// agent, whose answer has the change verified again, as does that of a person; who is asked where no tool looked at the change at all.
+// openQuestions reports whether the questions about tools that a verification left open come before its verdict. The knowledge agent is asked
+// them, and a person is where no tool looked at the change at all. An answer has the change verified again.
 func (f *fold) openQuestions(i int32, run, record *schemas.Run, e *checks.Evidence) bool {
 	v := &f.recs[i].verify
 	if len(e.Undecided) == 0 || record.Agent != "" || f.pipelineOf(i).AllowsNone(record.Step) {
