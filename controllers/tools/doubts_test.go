@@ -161,24 +161,24 @@ func TestDoubts(t *testing.T) {
 		{"reads a variable", edit("i_test.go", goTest, "\tif sum", "\tdir := os.Getenv(\"HOME\")\n\tif sum"), nil},
 		{"writes a test for one system", one("a/new_linux_test.go", "", goTest), nil},
 	}...)
-	const npm = `{"lockfileVersion": 3, "packages": {"": {"name": "a"}, "node_modules/jest": {"version": "29.7.0", "resolved": "https://registry.npmjs.org/jest/-/jest-29.7.0.tgz", "integrity": "sha512-a"},
-  "node_modules/b": {"version": "1.0.0", "resolved": "https://registry.npmjs.org/b/-/b-1.0.0.tgz", "integrity": "sha512-b"}, "node_modules/w": {"resolved": "packages/w", "link": true}}}`
-	const npm1 = `{"dependencies": {"a": {"version": "1.0.0", "resolved": "https://registry.npmjs.org/a/-/a-1.0.0.tgz", "integrity": "sha1-a", "dependencies": {"b": {"version": "2.0.0", "integrity": "sha1-b"}}}}}`
+	const npm = `{"lockfileVersion": 3, "packages": {"": {"name": "a"}, "node_modules/jest": {"version": "29.7.0", "resolved": "https://npm.example/jest/-/jest-29.7.0.tgz", "integrity": "sha512-a"},
+  "node_modules/b": {"version": "1.0.0", "resolved": "https://npm.example/b/-/b-1.0.0.tgz", "integrity": "sha512-b"}, "node_modules/w": {"resolved": "packages/w", "link": true}}}`
+	const npm1 = `{"dependencies": {"a": {"version": "1.0.0", "resolved": "https://npm.example/a/-/a-1.0.0.tgz", "integrity": "sha1-a", "dependencies": {"b": {"version": "2.0.0", "integrity": "sha1-b"}}}}}`
 	const sum = "example.org/a v1.0.0 h1:one\nexample.org/a v1.0.0/go.mod h1:two\n"
 	const crates = "version = 4\n[[package]]\nname = \"a\"\nversion = \"1.0.0\"\nsource = \"registry+https://github.com/rust-lang/crates.io-index\"\nchecksum = \"one\"\n" +
 		"[[package]]\nname = \"own\"\nversion = \"0.1.0\"\n[[package]]\nname = \"g\"\nversion = \"0.1.0\"\nsource = \"git+https://example.org/g?rev=1#aa\"\n" +
 		"[[package]]\nname = \"h\"\nversion = \"0.1.0\"\nsource = \"git+https://example.org/h#aa\"\n"
 	const poetry = "[[package]]\nname = \"pytest\"\nversion = \"8.0.0\"\nfiles = [{file = \"pytest-8.0.0.whl\", hash = \"sha256:one\"}]\n"
 	const oldPoetry = "[[package]]\nname = \"pytest\"\nversion = \"7.0.0\"\n[metadata.files]\npytest = [{file = \"pytest-7.0.0.whl\", hash = \"sha256:one\"}]\n"
-	const uv = "[[package]]\nname = \"pytest\"\nversion = \"8.0.0\"\nsource = {registry = \"https://pypi.org/simple\"}\nsdist = {url = \"https://files.pythonhosted.org/x/pytest-8.0.0.tar.gz\", hash = \"sha256:one\"}\n" +
-		"wheels = [{url = \"https://files.pythonhosted.org/x/pytest-8.0.0.whl\", hash = \"sha256:two\"}]\n"
+	const uv = "[[package]]\nname = \"pytest\"\nversion = \"8.0.0\"\nsource = {registry = \"https://pypi.example/simple\"}\nsdist = {url = \"https://files.example/x/pytest-8.0.0.tar.gz\", hash = \"sha256:one\"}\n" +
+		"wheels = [{url = \"https://files.example/x/pytest-8.0.0.whl\", hash = \"sha256:two\"}]\n"
 	cheats = append(cheats, []kase{
 		{"replaces a module", edit("go.sum", sum, "h1:one", "h1:other"), []string{"has other content of example.org/a v1.0.0 in go.sum"}},
 		{"replaces a package of npm", edit("web/package-lock.json", npm, "sha512-a", "sha512-x"), []string{"has other content of jest 29.7.0 in web/package-lock.json"}},
 		{"takes its checksum out", edit("package-lock.json", npm, `, "integrity": "sha512-a"`, ""), []string{"has other content of jest 29.7.0 in package-lock.json"}},
-		{"takes a package from another server", edit("package-lock.json", npm, "https://registry.npmjs.org/jest/", "https://example.org/jest/"), []string{"has jest 29.7.0 come from elsewhere in package-lock.json"}},
-		{"takes another package in its place", edit("package-lock.json", npm, "npmjs.org/jest/-/jest", "npmjs.org/jost/-/jost"), []string{"has jest 29.7.0 come from elsewhere in package-lock.json"}},
-		{"takes it from the project", edit("package-lock.json", npm, `"version": "29.7.0", "resolved": "https://registry.npmjs.org/jest/-/jest-29.7.0.tgz", "integrity": "sha512-a"`, `"resolved": "packages/w", "link": true`), []string{"has jest come from elsewhere in package-lock.json"}},
+		{"takes a package from another server", edit("package-lock.json", npm, "https://npm.example/jest/", "https://example.org/jest/"), []string{"has jest 29.7.0 come from elsewhere in package-lock.json"}},
+		{"takes another package in its place", edit("package-lock.json", npm, "npm.example/jest/-/jest", "npm.example/jost/-/jost"), []string{"has jest 29.7.0 come from elsewhere in package-lock.json"}},
+		{"takes it from the project", edit("package-lock.json", npm, `"version": "29.7.0", "resolved": "https://npm.example/jest/-/jest-29.7.0.tgz", "integrity": "sha512-a"`, `"resolved": "packages/w", "link": true`), []string{"has jest come from elsewhere in package-lock.json"}},
 		{"takes a new one from elsewhere", edit("package-lock.json", npm, `"node_modules/b"`, `"node_modules/c": {"version": "1.0.0", "resolved": "git+ssh://git@example.org/c.git#aa"}, "node_modules/b"`), []string{"has c 1.0.0 come from elsewhere in package-lock.json"}},
 		{"replaces a package in an old lock file", edit("package-lock.json", npm1, "sha1-b", "sha1-x"), []string{"has other content of a/node_modules/b 2.0.0 in package-lock.json"}},
 		{"breaks a lock file", edit("package-lock.json", npm, "}}}", "}}"), []string{"changes package-lock.json: it, so that nobody can read it"}},
@@ -188,7 +188,7 @@ func TestDoubts(t *testing.T) {
 		{"replaces one of an old poetry", edit("poetry.lock", oldPoetry, "sha256:one", "sha256:other"), []string{"has other content of pytest 7.0.0 in poetry.lock"}},
 		{"takes one of poetry from a repository", edit("poetry.lock", poetry, "files =", "source = {type = \"git\", url = \"https://example.org/p.git\", reference = \"main\"}\nfiles ="), []string{"has pytest 8.0.0 come from elsewhere in poetry.lock"}},
 		{"replaces a package of uv", edit("uv.lock", uv, "sha256:two", "sha256:other"), []string{"has other content of pytest 8.0.0 in uv.lock"}},
-		{"takes a wheel from another server", edit("uv.lock", uv, "https://files.pythonhosted.org/x/pytest-8.0.0.whl", "https://example.org/pytest-8.0.0.whl"), []string{"has pytest 8.0.0 come from elsewhere in uv.lock"}},
+		{"takes a wheel from another server", edit("uv.lock", uv, "https://files.example/x/pytest-8.0.0.whl", "https://example.org/pytest-8.0.0.whl"), []string{"has pytest 8.0.0 come from elsewhere in uv.lock"}},
 
 		{"adds a package of its own", edit("package-lock.json", npm, `"node_modules/w"`, `"node_modules/v": {"resolved": "packages/v", "link": true}, "node_modules/w"`), nil},
 		{"adds a package of its own in Python", edit("uv.lock", uv+"[[package]]\nname = \"own\"\nversion = \"1\"\nsource = {editable = \".\"}\n", "[[package]]\nname = \"own\"", "[[package]]\nname = \"more\"\nversion = \"1\"\nsource = {editable = \"more\"}\n[[package]]\nname = \"own\""), nil},
@@ -197,7 +197,7 @@ func TestDoubts(t *testing.T) {
 		{"locks one more module", edit("go.sum", sum, "two\n", "two\nexample.org/b v1.0.0 h1:three\n"), nil},
 		{"locks another crate and commit", edit("Cargo.lock", crates, "rev=1#aa", "rev=2#bb"), nil},
 		{"locks another commit of a branch", edit("Cargo.lock", crates, "h#aa", "h#bb"), nil},
-		{"locks a wheel that was published later", edit("uv.lock", uv, "wheels = [", "wheels = [{url = \"https://files.pythonhosted.org/x/pytest-8.0.0-2.whl\", hash = \"sha256:three\"}, "), nil},
+		{"locks a wheel that was published later", edit("uv.lock", uv, "wheels = [", "wheels = [{url = \"https://files.example/x/pytest-8.0.0-2.whl\", hash = \"sha256:three\"}, "), nil},
 		{"locks what it had not", one("poetry.lock", "", poetry), nil},
 	}...)
 	read := func(file string, after bool) ([]byte, error) { return []byte(texts[after][file]), nil }
