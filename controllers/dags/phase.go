@@ -134,7 +134,20 @@ func (f *fold) progress(n nodeCounts, phase string) settle.Judgement {
 	if n.running == 0 && n.queued > 0 {
 		b.WriteString(f.limitMessage(n.queued))
 	}
+	if n.running+n.queued == 0 {
+		b.WriteString(f.askMessage())
+	}
 	return settle.Judgement{Phase: phase, Class: settle.ClassWorking, Reason: phase, Message: b.String()}
+}
+
+// askMessage says which DAG a change waits for, in which an agent is asked which tools to use: a run of this DAG alone ends without it. "": none does.
+func (f *fold) askMessage() string {
+	for i, s := range f.next {
+		if asks := f.recs[i].verify.asks; s.State == schemas.NodePending && asks != "" {
+			return fmt.Sprintf("; %s waits for %s: run reconcile", f.p.Spec.Nodes[i].Name, asks)
+		}
+	}
+	return ""
 }
 
 // limitMessage says until when the queued nodes wait, if all of them wait for the ends of rate limits; else "".

@@ -49,7 +49,7 @@ func DAG(session, agent string, all []tools.Open, limit time.Duration) *schemas.
 // IsDAG reports whether a DAG may be one that asks, by its name.
 func IsDAG(name string) bool { return strings.HasPrefix(name, prefix) }
 
-// Name is the name of a DAG that asks; what tells it from others is its last part.
+// Name is the name of a DAG that asks, or of a preference that follows; what tells it from others is its last part.
 func Name(of, what string) string {
 	digest := strings.TrimPrefix(keys.Digest([]byte(of+"\n"+what)), "sha256:")[:8]
 	const longest = 63 - len(prefix) - 1 - 8
@@ -156,7 +156,8 @@ func Preferences(t *state.Tree, dag *state.Entry) map[string]*schemas.Preference
 	return out
 }
 
-// Answer is what the knowledge agent recommends in a DAG that asked the questions, and what of that does not count. The error says why there is no answer that counts.
+// Answer is what the knowledge agent recommends in a DAG that asked the questions, and what of that does not count. The error says why
+// there is no answer that counts.
 func Answer(dag *state.Entry, questions []tools.Open) (accepted []tools.Advice, refused []string, err error) {
 	n := state.StatusOf[schemas.DAGStatus](dag).Nodes.Of(Node)
 	if n.State != schemas.NodeSucceeded {
