@@ -3,6 +3,7 @@ package workspaces
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"maps"
@@ -287,12 +288,11 @@ func (b *watched) differs(name string, was mark) bool {
 		return !b.committed(name, text)
 	}
 	is, err := os.Lstat(name)
-	replaced := err != nil || !os.SameFile(is, was.info)
-	changed := replaced || is.Size() != was.info.Size() || !is.ModTime().Equal(was.info.ModTime())
+	changed := err != nil || !os.SameFile(is, was.info) || is.Size() != was.info.Size() || !is.ModTime().Equal(was.info.ModTime())
 	if was.owner != nil {
 		return changed && b.rests(was.owner)
 	}
-	return changed && !replaced && was.birth != 0 && disk.Birth(name) == was.birth
+	return changed && was.birth != 0 && was.still(name)
 }
 
 // rests reports whether no one has worked in a workspace since. Its node may have gone on: what it changed was sent back, or retried.
@@ -336,17 +336,24 @@ func (b *watched) committed(name string, text []byte) bool {
 	return err == nil && string(there) == string(text)
 }
 
-// forged are new files in the folder of the observed state that reconcile did not write: those that are named as JSON and have other content.
+// forged are files of the observed state that are new or were replaced, and that reconcile did not write: it replaces files as a whole, so that
+// each that is named as JSON is JSON.
 func (b *watched) forged() ([]string, error) {
 	all, err := below(filepath.Join(b.w.m.tree, b.w.m.o.Settings.Folders.State))
 	var out []string
 	for _, name := range all {
-		if _, known := b.files[name]; known || filepath.Ext(name) != ".json" {
+		if filepath.Ext(name) != ".json" || b.files[name].still(name) {
 			continue
 		}
-		if text, err := regular.ReadPath(name); err == nil && !strings.HasPrefix(string(text), "{") && len(text) > 0 {
+		if text, err := regular.ReadPath(name); err == nil && len(text) > 0 && !json.Valid(text) {
 			out = append(out, name)
 		}
 	}
 	return out, err
+}
+
+// still reports whether the file at a path is the marked one, and not another that replaced it.
+func (m mark) still(name string) bool {
+	is, err := os.Lstat(name)
+	return err == nil && m.info != nil && os.SameFile(is, m.info) && disk.Birth(name) == m.birth
 }

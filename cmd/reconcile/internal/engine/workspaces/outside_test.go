@@ -160,6 +160,48 @@ func TestWritesInTheTreeAreFound(t *testing.T) {
 	}
 }
 
+// TestStateReplacedMeanwhile tests files of the observed state that reconcile writes while a run works: those that the run then changes are found.
+func TestStateReplacedMeanwhile(t *testing.T) {
+	for _, c := range []struct {
+		name, before, reconcile, agent string // texts; "": nothing is written. An agent appends.
+		found                          bool
+	}{
+		{"a new file", "", "{}", "", false},
+		{"a new file that the run changes", "", "{}", "evil", true},
+		{"a replaced file", "{}", `{"a": 1}`, "", false},
+		{"a replaced file that the run changes", "{}", `{"a": 1}`, "evil", true},
+		{"a damaged file", "{", "", "", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFixture(t)
+			name := filepath.Join(f.tree, "state", "a.json")
+			if c.before != "" {
+				f.write("state/a.json", c.before)
+			}
+			changed, err := f.m.WatchTree(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.reconcile != "" {
+				f.write("state/b.tmp", c.reconcile)
+				if err := os.Rename(filepath.Join(f.tree, "state", "b.tmp"), name); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var want []string
+			if c.agent != "" {
+				f.write("state/a.json", c.reconcile+c.agent)
+			}
+			if c.found {
+				want = []string{"state/a.json"}
+			}
+			if got, err := changed(t.Context(), false); err != nil || !slices.Equal(got, want) {
+				t.Errorf("%q, %v, want %q", got, err, want)
+			}
+		})
+	}
+}
+
 func TestOutsideMutants(t *testing.T) {
 	skipWithoutBirth(t, filepath.Join(newFixture(t).tree, "file"))
 	mutants.Suite{Mutants: []mutants.Mutant{
@@ -173,5 +215,8 @@ func TestOutsideMutants(t *testing.T) {
 		{"workspaces whose run failed are not compared", "outside.go", "o.State == Created || o.Process.PID != 0", "o.State == Created || o.State == Working", "TestWorkspacesAtRest"},
 		{"new files of a node that goes on are outside", "outside.go", "were[o.Name] != nil && *were[o.Name] == *o", "were[o.Name] != nil", "TestWorkspacesAtRest"},
 		{"new agents in a tree without git are not looked for", "outside.go", "(b.w.repo == nil || filepath", "(false || filepath", "TestWritesInTheTreeAreFound"},
+		{"what reconcile writes during a run may change", "outside.go", "!json.Valid(text)", `text[0] != '{'`, "TestStateReplacedMeanwhile"},
+		{"replaced state is not read", "outside.go", "b.files[name].still(name)", "b.files[name].info != nil", "TestStateReplacedMeanwhile"},
+		{"damage of before is taken for the run's", "outside.go", "b.files[name].still(name)", "false", "TestStateReplacedMeanwhile"},
 	}}.Run(t)
 }
