@@ -43,6 +43,9 @@ func TestReadText(t *testing.T) {
 			"Is the token ***"},
 		{"a list", "x\n- CLARIFICATION NEEDED from architect about DB: Which?", "architect", "DB", "Which?"},
 		{"a numbered list", " 12. **CLARIFICATION NEEDED from architect about DB: Which?**", "architect", "DB", "Which?"},
+		{"a list of tasks", "- [ ] CLARIFICATION NEEDED from architect about DB: Which?", "architect", "DB", "Which?"},
+		{"in a fence", "```text\n" + asksArchitect + "Which `one`?\n```", "architect", "the database", "Which `one`?"},
+		{"with code", asksArchitect + "Is it\n```go\n\tx := 1\n```\nor y?", "architect", "the database", "Is it\n```go\n\tx := 1\n```\nor y?"},
 		{"a heading", "## Clarification needed from architect about DB:\nWhich?", "architect", "DB", "Which?"},
 		{"below another such line", "Clarification needed!\n" + asksArchitect + "Which?", "architect", "the database", "Which?"},
 	} {

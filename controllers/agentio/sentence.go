@@ -14,8 +14,8 @@ const AskForm = "CLARIFICATION NEEDED from <agent> about <topic>: <question>"
 // emphasis are the marks of Markdown that may enclose words of the sentence.
 const emphasis = "*_`~"
 
-// decoration is what may precede the sentence on its line: up to three spaces, the mark of a list or a heading, emphasis.
-const decoration = `^ {0,3}(?:(?:[-*+•]|#{1,6}|[0-9]{1,9}[.)])[ \t]+)?[*_` + "`" + `~]*`
+// decoration is what may precede the sentence on its line: up to three spaces, the mark of a list or a heading, the box of a task, emphasis.
+const decoration = `^ {0,3}(?:(?:[-*+•]|#{1,6}|[0-9]{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?)?[*_` + "`" + `~]*`
 
 // nearly matches a line that begins with the two words, whatever follows.
 var nearly = sync.OnceValue(func() *regexp.Regexp {
@@ -34,8 +34,8 @@ var asking = sync.OnceValue(func() *regexp.Regexp {
 //	CLARIFICATION NEEDED from architect about the database: Dual layer or migrate?
 //
 // Emphasis, a list mark and an article around it are ignored, and so is the case of letters. The question extends to
-// the next blank line, or to the end. If text has no question, near is the first line that begins with the same two
-// words.
+// the next blank line, to the end of the block of code that the sentence is in, or to the end. If text has no question, near is the
+// first line that begins with the same two words.
 func sentence(text string) (ask *schemas.Ask, near string) {
 	for rest := text; rest != ""; {
 		line, after, _ := strings.Cut(rest, "\n")
@@ -96,15 +96,22 @@ func closed(text, mark string) (rest string, ok bool) {
 	return rest, true
 }
 
-// questionIn is the question that begins after the sentence's colon: to the next blank line, or to the end. Emphasis that
-// was opened before it ends with it.
+// questionIn is the question that begins after the sentence's colon: to the next blank line, to a fence of code that only ends a
+// block, or to the end. Emphasis that was opened before it ends with it.
 func questionIn(first, after string) string {
-	lines := []string{first}
+	lines, fences, last := []string{first}, 0, 0
 	for line := range strings.SplitSeq(after, "\n") {
-		if strings.TrimSpace(line) == "" {
+		bare := strings.TrimSpace(line)
+		if bare == "" {
 			break
 		}
+		if strings.HasPrefix(bare, "```") || strings.HasPrefix(bare, "~~~") {
+			fences, last = fences+1, len(lines)
+		}
 		lines = append(lines, strings.TrimRight(line, " \t\r"))
+	}
+	if fences%2 == 1 {
+		lines = lines[:last]
 	}
 	question := strings.TrimSpace(strings.Join(lines, "\n"))
 	for _, mark := range emphases {

@@ -20,6 +20,7 @@ var faults = []mutants.Mutant{
 	{"what fled from its run is nobody's", "supervisor_linux.go", "\terr := AdoptOrphans()\n", "\tvar err error\n", "TestSupervisedRunsEnd"},
 	{"what fled from its run lives on", "supervisor_linux.go", "\treturn EndOrphans()\n", "\treturn nil\n", "TestSupervisedRunsEnd"},
 	{"an agent that nothing confines has no supervisor", "command.go", "start = spawnSupervised", "start = spawn", "TestSupervisedRunsEnd"},
+	{"an agent in the tree that nothing confines has no mark", "sandbox.go", " || a.isAgent() && a.dialogue == nil && a.policy == nil", "", "TestUnconfinedProgramsAreMarked"},
 	{"a secret in an output is kept", "outputs.go", "a.runner.secrets.In(data) {\n\t\t\treturn fmt", "a.runner.secrets.In(data[:0]) {\n\t\t\treturn fmt", "TestSecretsInOutputs"},
 	{"the value of a variable is in the record", "variables.go", "r.secrets.hideLines(value)", "_ = value", "TestVariablesAreReadAtTheStart"},
 	{"an output with the value of a variable is cached", "outputs.go", "a.runner.secrets.In(data) {\n\t\t\treturn true", "a.runner.secrets.In(data[:0]) {\n\t\t\treturn true", "TestVariablesAreReadAtTheStart"},

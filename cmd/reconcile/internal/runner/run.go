@@ -382,7 +382,7 @@ func (a *attempt) executeWatched(b *buffers) error {
 		a.runner.inTree.Add(1) // in this order, so that who counts them in the other one misses none that works
 		defer a.runner.inTreeNow.Add(-1)
 	}
-	if a.record.Sandbox == schemas.SandboxNone || a.exposed {
+	if a.unconfined() {
 		if err := state.MarkUnconfined(a.runner.root, a.effect.Key); err != nil {
 			return err
 		}

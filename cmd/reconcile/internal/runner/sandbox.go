@@ -65,6 +65,11 @@ func (a *attempt) confine() error {
 	return nil
 }
 
+// unconfined reports whether the attempt's program could write the decisions of people: that of an agent, or one that checks what it wrote.
+func (a *attempt) unconfined() bool {
+	return a.exposed || a.record.Sandbox == schemas.SandboxNone || a.isAgent() && a.dialogue == nil && a.policy == nil
+}
+
 // makeScratch makes the folder for temporary files of the attempt's programs, empty.
 func (a *attempt) makeScratch() error {
 	scratch := path.Join(state.WorkDir, scratchName(a.effect.Key))

@@ -71,6 +71,28 @@ func TestSupervisedRunsEnd(t *testing.T) {
 	}
 }
 
+// TestUnconfinedProgramsAreMarked: while the program of an agent runs that nothing confines, a mark says so; that of a DAG has none.
+func TestUnconfinedProgramsAreMarked(t *testing.T) {
+	for _, c := range []struct {
+		agent string
+		level string
+		want  bool
+	}{{"", "", false}, {"coder", "", true}, {"coder", schemas.SandboxNone, true}} {
+		g := newSupervised(t)
+		e := effect(theKey, "sh", "-c", "ls .reconcile/unconfined/*.run || echo none")
+		if c.agent != "" {
+			e.Agent, e.Command().Output = c.agent, "text"
+		}
+		if c.level != "" {
+			e.Command().Sandbox = &settle.Sandbox{Sandbox: schemas.Sandbox{Level: c.level}}
+		}
+		g.Submit(e)
+		if run := g.record(e.Key); strings.HasSuffix(strings.TrimSpace(run.Output), ".run") != c.want {
+			t.Errorf("%+v: marks of unconfined runs: %q", c, run.Output)
+		}
+	}
+}
+
 // TestSupervisedStatus: the end of an agent's program is as without a supervisor.
 func TestSupervisedStatus(t *testing.T) {
 	for script, want := range map[string]string{
