@@ -24,6 +24,8 @@ func TestEncoding(t *testing.T) {
 		{"byte order mark inside", session + "  owner: \ufeffb\n", ":6:10: contains a byte order mark inside"},
 		{"UTF-16", utf16, ":1:1: the file is UTF-16"},
 		{"big-endian UTF-16", "\xfe\xff\x00a", ":1:1: the file is UTF-16"},
+		{"UTF-32, unlike UTF-16", "\xff\xfe\x00\x00a\x00\x00\x00", ":1:1: the file is UTF-32"},
+		{"big-endian UTF-32, unlike UTF-16", "\x00\x00\xfe\xff\x00\x00\x00a", ":1:1: the file is UTF-32"},
 		{"latin-1", session + "  owner: M\xfcller\n", ":6:11: is not UTF-8: there is a byte 0xFC"},
 		{"overlong", session + "  owner: \xc0\xaf\n", ":6:10: is not UTF-8: there is a byte 0xC0"},
 		{"surrogate", session + "  owner: \xed\xa0\x80\n", ":6:10: is not UTF-8: there is a byte 0xED"},

@@ -45,7 +45,8 @@ type SessionSpec struct {
 	Owner string `json:"owner,omitempty" jsonschema:"maxLength=100"`
 	// Issue is the number of the issue that the session serves.
 	Issue int `json:"issue,omitempty" jsonschema:"minimum=1,maximum=2147483647"`
-	// Branch is the git branch that the work happens on; empty means the current one.
+	// Branch is the git branch that workspaces begin with and that their commits land on, which makes a missing one; empty means
+	// the current one. What runs in the tree itself runs on what is checked out.
 	Branch string `json:"branch,omitempty" jsonschema:"maxLength=200"`
 	// Land says what is checked before the commits of agents' workspaces become part of the branch, for nodes that do not say
 	// it themselves.

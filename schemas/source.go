@@ -60,9 +60,13 @@ func (s *source) gate(src []byte, limit int) bool {
 			hint("split it, or raise limits.fileSize in %s", SettingsPath)
 		return false
 	}
-	if bytes.HasPrefix(src, []byte{0xFF, 0xFE}) || bytes.HasPrefix(src, []byte{0xFE, 0xFF}) {
-		s.fail("encoding", 1, 1, "", "the file is UTF-16").hint("save it as UTF-8")
-		return false
+	for _, m := range [...]struct{ mark, encoding string }{ // the mark of UTF-16 begins that of UTF-32
+		{"\xFF\xFE\x00\x00", "UTF-32"}, {"\x00\x00\xFE\xFF", "UTF-32"}, {"\xFF\xFE", "UTF-16"}, {"\xFE\xFF", "UTF-16"},
+	} {
+		if bytes.HasPrefix(src, []byte(m.mark)) {
+			s.fail("encoding", 1, 1, "", "the file is %s", m.encoding).hint("save it as UTF-8")
+			return false
+		}
 	}
 	src = bytes.TrimPrefix(src, []byte("\uFEFF"))
 	if bytes.IndexByte(src, '\r') >= 0 {
