@@ -56,12 +56,16 @@ func notFound(program string) string {
 	return fmt.Sprintf("the program %q is not found: install it, or put its folder on the PATH", program)
 }
 
-// programPath is where a program of a spec is: names with a slash are below the root.
+// programPath is where a program of a spec is: names with a slash are below the root. An absolute path is not looked for on the PATH.
 func programPath(dir, name string) string {
-	if strings.ContainsRune(name, '/') && !filepath.IsAbs(name) {
-		return filepath.Join(dir, filepath.FromSlash(name))
+	if !strings.ContainsRune(name, '/') || filepath.IsAbs(name) {
+		return name
 	}
-	return name
+	below := filepath.Join(dir, filepath.FromSlash(name))
+	if whole, err := filepath.Abs(below); err == nil {
+		return whole
+	}
+	return below
 }
 
 // checkAilment runs the program of a check with the environment of reconcile, and the texts in that of the agent.
