@@ -25,6 +25,9 @@ const (
 	MissedAll  = "all"
 )
 
+// MostMissed bounds the missed times that are made up for.
+const MostMissed = 100
+
 // Schedules are one schedule or several. One may be written without a list.
 type Schedules []Schedule
 

@@ -19,9 +19,6 @@ import (
 // follows an Action that retries all nodes (ScheduledAction), whose name is made from the DAG and the time: all processes and clones
 // derive the same one, and it is applied once. Between runs the nodes wait.
 
-// mostMissed bounds the missed times that are made up for.
-const mostMissed = 100
-
 // mostLate is how late a run may start at a time that is not to be made up for. Runs on request, as those of CI, are never on time.
 const mostLate = time.Hour
 
@@ -150,7 +147,7 @@ func (f *fold) closeSchedule(idle bool) {
 // dueOf is the time after since that is to run now; zero without one.
 func dueOf(s *cron.Schedule, missed string, since, now time.Time) time.Time {
 	if missed == schemas.MissedAll {
-		if all := s.Between(since, now, mostMissed); len(all) > 0 {
+		if all := s.Between(since, now, schemas.MostMissed); len(all) > 0 {
 			return all[0]
 		}
 		return time.Time{}

@@ -339,25 +339,30 @@ func (s *run) countRun(r *schemas.Run) {
 		return // the retry policy bounds failures
 	}
 	node := r.Owner + " " + r.Node
-	if s.successes[node]++; s.successes[node] > maxRepeats && s.successes[node] > maxRepeats+s.rounds(r.Owner) {
+	if s.successes[node]++; s.successes[node] > maxRepeats && s.successes[node] > s.mostRuns(r.Owner) {
 		s.repeating = node
 	}
 }
 
-// rounds bounds how often a node of a DAG runs again since the result of its loop was not good; 0 for an object without loops.
-func (s *run) rounds(owner string) (most int) {
+// mostRuns bounds how often a node of an object runs with success in one run. A loop adds its rounds; a DAG with a schedule has them for
+// each time that it makes up for.
+func (s *run) mostRuns(owner string) int {
 	e := s.tree.Entry(schemas.DAGKind.Ref(strings.TrimPrefix(owner, "dag/")))
 	if e == nil {
-		return 0
+		return maxRepeats
 	}
+	rounds, times := 0, 1
 	if spec := schemas.SpecAs[*schemas.DAGSpec](e.Object); spec != nil {
 		for i := range spec.Nodes {
 			if r := spec.Nodes[i].Repeat; r != nil {
-				most = max(most, r.Max)
+				rounds = max(rounds, r.Max)
 			}
 		}
+		if len(spec.Schedule) > 0 {
+			times = schemas.MostMissed
+		}
 	}
-	return most
+	return (maxRepeats + rounds) * times
 }
 
 func set[V any](m map[schemas.Ref]V, ref schemas.Ref, v V, keep bool) {
