@@ -29,7 +29,7 @@ func (s *scope) call(n schemas.Node, matrix map[string]any) []schemas.Node {
 		join.Needs = n.Needs
 		return []schemas.Node{join}
 	}
-	inner := s.e.dag(n.DAG, callee, n.With, func(name string) string { return s.full(nameOf(n.Name, name)) })
+	inner := s.e.dag(n.DAG, callee, s.full(n.Name), n.With, func(name string) string { return s.full(nameOf(n.Name, name)) })
 	for i := range inner {
 		c := &inner[i]
 		short := c.Name

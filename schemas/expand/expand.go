@@ -44,7 +44,7 @@ func Object(o, was *schemas.Object, w World) *schemas.Object {
 	e := &expander{World: w, name: o.Name, session: spec.Session, made: &schemas.Expansion{Uses: map[schemas.Ref]string{}, Results: map[string]string{}}}
 	out := *spec
 	out.Expansion, out.Finally = e.made, nil
-	if nodes := e.dag(o.Name, spec, nil, func(name string) string { return name }); e.made.Fault == "" {
+	if nodes := e.dag(o.Name, spec, "", nil, func(name string) string { return name }); e.made.Fault == "" {
 		out.Nodes = nodes
 		e.checkNames(nodes)
 	}
@@ -149,15 +149,16 @@ func (e *expander) object(ref schemas.Ref) *schemas.Object {
 // maxNodes bounds the nodes of an expanded DAG.
 const maxNodes = 100_000
 
-// dag expands the nodes of a spec. with are the values that a caller gives; full makes the names that its nodes have in the end.
-func (e *expander) dag(name string, spec *schemas.DAGSpec, with map[string]any, full func(string) string) []schemas.Node {
+// dag expands the nodes of a spec. caller is the node that calls it, "" for none, with are the values that it gives; full makes the names
+// that its nodes have in the end.
+func (e *expander) dag(name string, spec *schemas.DAGSpec, caller string, with map[string]any, full func(string) string) []schemas.Node {
 	if slices.Contains(e.stack, name) {
-		e.fail("DAGs call each other in a circle: %s", strings.Join(append(e.stack, name), " -> "))
+		e.fail("node %s: DAGs call each other in a circle: %s", caller, strings.Join(append(e.stack, name), " -> "))
 		return nil
 	}
 	e.stack = append(e.stack, name)
 	defer func() { e.stack = e.stack[:len(e.stack)-1] }()
-	s := &scope{e: e, spec: spec, full: full, params: e.params(name, spec, with)}
+	s := &scope{e: e, spec: spec, full: full, params: e.params(name, spec, caller, with)}
 	var out []schemas.Node
 	for i := range spec.Nodes {
 		if out = append(out, s.node(&spec.Nodes[i])...); len(out) > maxNodes {
@@ -171,31 +172,34 @@ func (e *expander) dag(name string, spec *schemas.DAGSpec, with map[string]any, 
 }
 
 // params are the values of the parameters: those of the caller, of the spec, of its session, or else the defaults.
-func (e *expander) params(name string, spec *schemas.DAGSpec, with map[string]any) map[string]any {
+func (e *expander) params(name string, spec *schemas.DAGSpec, caller string, with map[string]any) map[string]any {
 	if len(spec.Params) == 0 {
 		return nil
 	}
-	session := e.sessionSpec(spec.Session)
+	session, dag := e.sessionSpec(spec.Session), "dag/"+name+": "
 	out := make(map[string]any, len(spec.Params))
 	for _, p := range spec.ParamNames() {
 		param := spec.Params[p]
 		for _, from := range []struct {
 			where  string
 			values map[string]any
-		}{{"with." + p + " of its caller", with}, {"spec.with." + p, spec.With}, {"spec.params." + p + " of session/" + spec.Session, session.Params},
-			{"spec.params." + p + ".default", map[string]any{p: param.Default}}} {
+		}{{"node " + caller + ": with." + p, with}, {dag + "spec.with." + p, spec.With},
+			{dag + "spec.params." + p + " of session/" + spec.Session, session.Params},
+			{dag + "spec.params." + p + ".default", map[string]any{p: param.Default}}} {
 			v, ok := from.values[p]
 			if !ok || v == nil {
 				continue
 			}
 			taken, err := param.Take(v)
 			if err != nil {
-				e.fail("dag/%s: %s: %v", name, from.where, err)
+				e.fail("%s: %v", from.where, err)
 			}
 			out[p] = taken
 			break
 		}
-		if _, ok := out[p]; !ok {
+		if _, ok := out[p]; !ok && caller != "" {
+			e.fail("node %s: dag/%s: the parameter %s has no value: give it one in with, or a default", caller, name, p)
+		} else if !ok {
 			e.made.Unset = e.made.Unset || e.made.Fault == ""
 			e.fail("dag/%s: the parameter %s has no value: give it a default, a value in spec.with, or run reconcile run dag/%s --param %s=VALUE",
 				name, p, e.name, p)

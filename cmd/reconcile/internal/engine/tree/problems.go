@@ -62,13 +62,20 @@ func expansionProblems(s *state.Store, t *state.Tree, known []schemas.Problem) (
 	return all
 }
 
-// faultyField is the node that a fault begins with, else all nodes.
+// faultyField is the node that a fault begins with, or that the fault's node was made of, else all nodes.
 func faultyField(spec *schemas.DAGSpec, fault string) []any {
 	if rest, ok := strings.CutPrefix(fault, "node "); ok {
 		name, _, _ := strings.Cut(rest, " ")
 		name = strings.TrimSuffix(name, ":")
-		if i := slices.IndexFunc(spec.Nodes, func(n schemas.Node) bool { return n.Name == name }); i >= 0 {
-			return []any{"spec", "nodes", i}
+		found := -1
+		for i := range spec.Nodes {
+			of := spec.Nodes[i].Name
+			if (of == name || strings.HasPrefix(name, of+"_")) && (found < 0 || len(of) > len(spec.Nodes[found].Name)) {
+				found = i
+			}
+		}
+		if found >= 0 {
+			return []any{"spec", "nodes", found}
 		}
 	}
 	return []any{"spec", "nodes"}
