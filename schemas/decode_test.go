@@ -3,6 +3,7 @@ package schemas_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"reconcile.dev/reconcile/schemas"
@@ -37,6 +38,26 @@ func TestExamplesDecode(t *testing.T) {
 		}
 		if out.Object == nil || out.Ref.Kind != k.Name || out.Object.Ref != out.Ref {
 			t.Errorf("%s: got %+v", path, out.Ref)
+		}
+	}
+}
+
+// TestJSONOfYAML: answers and edits in YAML have the values of a spec.
+func TestJSONOfYAML(t *testing.T) {
+	for text, want := range map[string]string{
+		"v: no\ny: [on, yes]\n":     `{"v":"no","y":["on","yes"]}`,
+		"day: 2026-01-02\nok: true": `{"day":"2026-01-02","ok":true}`,
+		"- 1\n- 1.50\n- null\n":     `[1,1.5,null]`,
+		`{"a": "b"}`:                `{"a":"b"}`,
+		"plain text":                `"plain text"`,
+		" \n":                       "null",
+		"a: b: c":                   "answer.yaml:1:",
+		"a: 1\na: 2":                "answer.yaml:2:1:",
+		"a: 1\n---\nb: 2":           "answer.yaml:2:1:",
+	} {
+		out, err := schemas.JSONOfYAML("answer.yaml", []byte(text))
+		if got := string(out); err == nil && got != want || err != nil && !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %s, %v; want %s", text, got, err, want)
 		}
 	}
 }

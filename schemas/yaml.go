@@ -39,6 +39,22 @@ func (s *source) fullYAML() *value {
 	return s.yamlValue(docs[0].Content[0], nil, 0)
 }
 
+// JSONOfYAML converts a YAML document to JSON, with the values that it has in a spec: of words, only true, false and null are not text. The
+// error names the place; name is that of the text.
+func JSONOfYAML(name string, src []byte) ([]byte, error) {
+	if len(bytes.TrimSpace(src)) == 0 {
+		return []byte("null"), nil
+	}
+	s := newSource(name)
+	s.store = new(valueStore)
+	if s.gate(src, 0) {
+		if root := s.parseYAML(); root != nil && !s.failed() {
+			return root.canonical(nil, nil), nil
+		}
+	}
+	return nil, s.finish()[0]
+}
+
 // yamlDocuments parses up to two documents. A panic of the parser counts as an error of the file.
 func yamlDocuments(b []byte) (docs []*yaml.Node, err error) {
 	defer func() {

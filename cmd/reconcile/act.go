@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/controllers/permits"
@@ -120,11 +119,8 @@ more.`
 func (a *app) answerIn(file string) (string, error) {
 	text, err := a.textIn("-f", file)
 	if ext := filepath.Ext(file); err == nil && (ext == ".yaml" || ext == ".yml") {
-		data, err := yaml.YAMLToJSON([]byte(text))
-		if err != nil {
-			return "", fmt.Errorf("%s: it is not YAML: %w", file, err)
-		}
-		return string(data), nil
+		data, err := schemas.JSONOfYAML(file, []byte(text))
+		return string(data), err
 	}
 	return text, err
 }

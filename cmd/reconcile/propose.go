@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/schemas"
@@ -59,11 +58,8 @@ func (a *app) editIn(file string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	data, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		return "", fmt.Errorf("%s: it is not YAML: %w", file, err)
-	}
-	return string(data), nil
+	data, err := schemas.JSONOfYAML(file, []byte(text))
+	return string(data), err
 }
 
 const escalateLong = `Escalate a blocker of a node: writes a PlanChange that names what blocks it and what was tried.

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"unicode"
 
-	"sigs.k8s.io/yaml"
-
 	"reconcile.dev/reconcile/controllers/dags"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
@@ -67,7 +65,7 @@ func splitFence(text string) (before, inside string, err error) {
 	language, rest, _ := strings.Cut(rest, "\n")
 	inside, _, _ = strings.Cut(rest, fence)
 	if language = strings.ToLower(strings.TrimSpace(language)); language == "yaml" || language == "yml" {
-		data, err := yaml.YAMLToJSON([]byte(inside))
+		data, err := schemas.JSONOfYAML("block", []byte(inside))
 		if err != nil {
 			return "", "", fmt.Errorf("the block is not YAML: %s", codeText(err.Error()))
 		}

@@ -272,7 +272,7 @@ func newSpecPath(t *state.Tree, ref schemas.Ref) string {
 func asFile(text []byte, name string) ([]byte, error) {
 	switch path.Ext(name) {
 	case ".json":
-		data, err := yaml.YAMLToJSON(text)
+		data, err := schemas.JSONOfYAML(name, text)
 		if err != nil {
 			return nil, err
 		}

@@ -3,6 +3,7 @@ package ops
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -123,11 +124,11 @@ func template(k schemas.Kind, ref schemas.Ref, q CreateRequest) (text []byte, mi
 
 // fieldText returns a field of a spec as YAML. value is YAML, too.
 func fieldText(name, value string) (string, error) {
-	var v any
-	if err := yaml.Unmarshal([]byte(value), &v); err != nil {
+	v, err := schemas.JSONOfYAML(name, []byte(value))
+	if err != nil {
 		return "", badField("set", " %s: the value is not YAML: %v", name, err)
 	}
-	text, err := yaml.Marshal(map[string]any{name: v})
+	text, err := yaml.Marshal(map[string]json.RawMessage{name: v})
 	return string(text), err
 }
 
