@@ -286,8 +286,12 @@ func (s *ActionSpec) Check(r *Report) {
 			r.At("reason").Errorf("missing", "the work of %s is taken although it does not pass, so there must be a reason", to).Suggest("write why")
 		}
 	case to.Kind != DAGKind.Name && s.Verb != VerbStart && !slices.Contains(sessionVerbs, s.Verb):
-		r.At("verb").Errorf("conflict", "a session cannot %s", s.Verb).Also("the target", "target").
-			Suggest("a session knows pause, resume, cancel, retry, skip and approve")
+		who, also := "a session", "retry, skip and approve"
+		if s.Target == TargetAll {
+			who, also = TargetAll, "retry and skip"
+		}
+		r.At("verb").Errorf("conflict", "%s cannot %s", who, s.Verb).Also("the target", "target").
+			Suggest("%s knows pause, resume, cancel, %s", who, also)
 	case s.All && (s.Verb != VerbRetry || s.Node != ""):
 		r.At("all").Errorf("conflict", "only retry of a whole DAG can be about all nodes").Suggest("leave out all")
 	case s.Mode != "" && s.Verb != VerbCancel:
