@@ -216,14 +216,14 @@ func (f *fold) forms(i int32) (out []json.RawMessage) {
 func (f *fold) refuses(i int32, spec *schemas.ActionSpec, id settle.Identity) string {
 	settings, a := f.Tree.Settings(), f.approveOf(i)
 	switch {
+	case spec.Digest != "" && spec.Digest != f.shown(i):
+		return "what it approves has changed since; reconcile describe dag/" + f.p.Name + " shows what there is to approve now"
 	case a == nil:
 		return ""
 	case agents.Acts(f.Tree, id):
 		return "only people approve, and " + id.Who + " is an agent"
 	case f.isGate(i) && spec.Digest == "":
 		return "it names no digest of what it approves; reconcile ready shows it"
-	case spec.Digest != "" && spec.Digest != f.shown(i):
-		return "what it approves has changed since; reconcile describe dag/" + f.p.Name + " shows what there is to approve now"
 	case len(a.By) > 0:
 		account := id.Proof == schemas.ProofGitHub && slices.ContainsFunc(a.By, func(n string) bool { return strings.EqualFold(n, id.Who) })
 		switch p := settings.PersonOf(id.Who); {

@@ -81,6 +81,22 @@ func GateOf(in settle.In, node string) *Gate {
 	return nil
 }
 
+// ShownOf is the digest of what a closed gate, or the waiting task of a person, shows; "" for any other node.
+func ShownOf(in settle.In, node string) string {
+	if in.Gone() || in.Broken() || in.Status() == nil {
+		return ""
+	}
+	f := decided(in)
+	if f == nil {
+		return ""
+	}
+	i, ok := f.p.Index[node]
+	if !ok || f.next[i].Reason != settle.ReasonWaitsForApproval && f.next[i].Reason != settle.ReasonWaitsForPerson {
+		return ""
+	}
+	return f.shown(i)
+}
+
 // Tasks are the prompts and commands of a DAG's nodes that have expressions in them, with their values, by node.
 func Tasks(in settle.In) map[string]string {
 	if in.Gone() || in.Broken() || in.Status() == nil {

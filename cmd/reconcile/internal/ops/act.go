@@ -185,7 +185,7 @@ func (e Env) approvable(t *state.Tree, spec schemas.ActionSpec) error {
 	return fmt.Errorf("there is nothing to approve of %s; what waits: %s", what, schemas.Shorten(waits, 3))
 }
 
-// bindApproval binds an approval to what a gate shows now, and checks the answer. digest is that of what the caller has seen.
+// bindApproval binds an approval to what a gate or a person's task shows now, and checks the answer. digest is that of what the caller has seen.
 func (e Env) bindApproval(t *state.Tree, spec *schemas.ActionSpec, digest string) error {
 	ref, err := spec.TargetRef()
 	entry := t.Entry(ref)
@@ -194,14 +194,14 @@ func (e Env) bindApproval(t *state.Tree, spec *schemas.ActionSpec, digest string
 		return err
 	}
 	now := e.Tree.Now()
-	gate := dags.GateOf(settle.In{Entry: entry, Tree: t, World: settle.NewWorld(t, now, nil), Now: now}, spec.Node)
+	in := settle.In{Entry: entry, Tree: t, World: settle.NewWorld(t, now, nil), Now: now}
+	gate := dags.GateOf(in, spec.Node)
+	spec.Digest = dags.ShownOf(in, spec.Node)
 	switch {
-	case gate == nil && digest != "":
-		return fmt.Errorf("%s %s is no gate that waits for an approval; reconcile describe %[1]s says how it is", spec.Target, spec.Node)
-	case gate != nil && digest != "" && digest != gate.Digest:
-		return fmt.Errorf("what there is to approve of %s %s has changed: reconcile describe %[1]s shows it; its digest is now %[3]s", spec.Target, spec.Node, gate.Digest)
-	case gate != nil:
-		spec.Digest = gate.Digest
+	case spec.Digest == "" && digest != "":
+		return fmt.Errorf("%s %s does not wait for an approval; reconcile describe %[1]s says how it is", spec.Target, spec.Node)
+	case digest != "" && digest != spec.Digest:
+		return fmt.Errorf("what there is to approve of %s %s has changed: reconcile describe %[1]s shows it; its digest is now %[3]s", spec.Target, spec.Node, spec.Digest)
 	}
 	if n := plan.Of(entry.Object).Spec.Node(spec.Node); n != nil {
 		return checkAnswer(t, n, gate, spec.Answer)
