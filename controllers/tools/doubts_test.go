@@ -172,6 +172,50 @@ func TestDoubts(t *testing.T) {
 	const oldPoetry = "[[package]]\nname = \"pytest\"\nversion = \"7.0.0\"\n[metadata.files]\npytest = [{file = \"pytest-7.0.0.whl\", hash = \"sha256:one\"}]\n"
 	const uv = "[[package]]\nname = \"pytest\"\nversion = \"8.0.0\"\nsource = {registry = \"https://pypi.example/simple\"}\nsdist = {url = \"https://files.example/x/pytest-8.0.0.tar.gz\", hash = \"sha256:one\"}\n" +
 		"wheels = [{url = \"https://files.example/x/pytest-8.0.0.whl\", hash = \"sha256:two\"}]\n"
+	const yarn1 = "# yarn lockfile v1\n\n\n\"@x/jest@^29.0.0\", \"@x/jest@^29.7.0\":\n  version \"29.7.0\"\n  resolved \"https://npm.example/@x/jest/-/jest-29.7.0.tgz#aa\"\n  integrity sha512-a\n  dependencies:\n    version \"1\"\n\n" +
+		"b@1:\n  version \"1.0.0\"\n  resolved \"https://npm.example/b/-/b-1.0.0.tgz#bb\"\n"
+	const yarn4 = "__metadata:\n  version: 8\n  cacheKey: 10c0\n\n\"@x/jest@npm:^29.0.0, @x/jest@npm:^29.7.0\":\n  version: 29.7.0\n  resolution: \"@x/jest@npm:29.7.0\"\n  checksum: 10c0/aa\n  linkType: hard\n\n" +
+		"\"w@workspace:packages/w\":\n  version: 0.0.0-use.local\n  resolution: \"w@workspace:packages/w\"\n  linkType: soft\n"
+	const pnpm = "lockfileVersion: '9.0'\nimporters:\n  .:\n    devDependencies:\n      '@x/jest':\n        specifier: ^29.0.0\n        version: 29.7.0(@types/node@20.0.0)\n    dependenciesMeta:\n      a: {injected: true}\n" +
+		"packages:\n  '@x/jest@29.7.0':\n    resolution: {integrity: sha512-a}\n  /b/1.0.0_peer@2.0.0:\n    resolution: {integrity: sha512-b}\n"
+	const composer = `{"packages": [{"name": "a/b", "version": "1.0.0", "source": {"type": "git", "url": "https://git.example/a/b.git", "reference": "aa"}, "dist": {"type": "zip", "url": "https://api.example/repos/a/b/zipball/aa", "reference": "aa", "shasum": ""}}],
+  "packages-dev": [{"name": "c/d", "version": "dev-main", "source": {"type": "git", "url": "https://git.example/c/d.git", "reference": "cc"}}]}`
+	const gems = "GEM\n  remote: https://gems.example/\n  specs:\n    rspec (3.13.0)\n      rspec-core (~> 3.13)\n    rspec-core (3.13.1)\n\nPATH\n  remote: .\n  specs:\n    own (0.1)\n\nDEPENDENCIES\n  rspec\n\nCHECKSUMS\n  rspec (3.13.0) sha256=one\n  own (0.1)\n"
+	const pipenv = `{"default": {}, "develop": {"pytest": {"hashes": ["sha256:one", "sha256:two"], "index": "pypi", "version": "==8.0.0"}}}`
+	cheats = append(cheats, []kase{
+		{"replaces a package of yarn", edit("yarn.lock", yarn1, "sha512-a", "sha512-x"), []string{"has other content of @x/jest 29.7.0 in yarn.lock"}},
+		{"replaces one without integrity", edit("yarn.lock", yarn1, "#bb", "#cc"), []string{"has other content of b 1.0.0 in yarn.lock"}},
+		{"takes one of yarn from another server", edit("yarn.lock", yarn1, "https://npm.example/b/", "https://example.org/b/"), []string{"has b 1.0.0 come from elsewhere in yarn.lock"}},
+		{"takes another package of yarn in its place", edit("yarn.lock", yarn1, "npm.example/b/-/b-", "npm.example/c/-/c-"), []string{"has b 1.0.0 come from elsewhere in yarn.lock"}},
+		{"calls another package by its name", edit("yarn.lock", yarn1, "b@1:", "\"b@npm:c@1\":"), []string{"has b 1.0.0 come from elsewhere in yarn.lock"}},
+		{"replaces a package of a later yarn", edit("yarn.lock", yarn4, "10c0/aa", "10c0/bb"), []string{"has other content of @x/jest 29.7.0 in yarn.lock"}},
+		{"resolves another package in its place", edit("yarn.lock", yarn4, `resolution: "@x/jest@`, `resolution: "@x/jost@`), []string{"has @x/jest 29.7.0 come from elsewhere in yarn.lock"}},
+		{"takes a package from an archive", edit("yarn.lock", yarn4, `@npm:29.7.0"`, `@npm:29.7.0::__archiveUrl=https%3A%2F%2Fexample.org%2Fjest.tgz"`), []string{"has @x/jest 29.7.0 come from elsewhere in yarn.lock"}},
+		{"patches a package", edit("yarn.lock", yarn4, `@npm:29.7.0"`, `@patch:@x/jest@npm%3A29.7.0#~/.yarn/patches/jest.patch::version=29.7.0&hash=aa"`), []string{"has @x/jest 29.7.0 come from elsewhere in yarn.lock"}},
+		{"replaces a package of pnpm", edit("pnpm-lock.yaml", pnpm, "sha512-a", "sha512-x"), []string{"has other content of @x/jest 29.7.0 in pnpm-lock.yaml"}},
+		{"replaces one of an old pnpm", edit("pnpm-lock.yaml", pnpm, "sha512-b", "sha512-x"), []string{"has other content of b 1.0.0 in pnpm-lock.yaml"}},
+		{"takes one of pnpm from another server", edit("pnpm-lock.yaml", pnpm, "sha512-a", "sha512-a, tarball: https://example.org/jest.tgz"), []string{"has @x/jest 29.7.0 come from elsewhere in pnpm-lock.yaml"}},
+		{"takes one of pnpm from the project", edit("pnpm-lock.yaml", pnpm, "version: 29.7.0(", "version: link:jest("), []string{"has @x/jest come from elsewhere in pnpm-lock.yaml"}},
+		{"has another package of pnpm in its place", edit("pnpm-lock.yaml", pnpm, "version: 29.7.0(", "version: b@1.0.0("), []string{"has @x/jest come from elsewhere in pnpm-lock.yaml"}},
+		{"patches a package of pnpm", edit("pnpm-lock.yaml", pnpm, "packages:\n", "patchedDependencies:\n  '@x/jest@29.7.0': {hash: aa, path: a.patch}\npackages:\n"), []string{"has @x/jest come from elsewhere in pnpm-lock.yaml"}},
+		{"replaces a package of composer", edit("composer.lock", composer, "\"reference\": \"aa\"", "\"reference\": \"bb\""), []string{"has other content of a/b 1.0.0 in composer.lock"}},
+		{"takes one of composer from elsewhere", edit("composer.lock", composer, "api.example/repos/a/b", "api.example/repos/x/b"), []string{"has a/b 1.0.0 come from elsewhere in composer.lock"}},
+		{"takes one of composer from the project", edit("composer.lock", composer, `"type": "git", "url": "https://git.example/a/b.git"`, `"type": "path", "url": "b"`), []string{"has a/b 1.0.0 come from elsewhere in composer.lock"}},
+		{"replaces a gem", edit("Gemfile.lock", gems, "sha256=one", "sha256=other"), []string{"has other content of rspec 3.13.0 in Gemfile.lock"}},
+		{"takes gems from another server", edit("Gemfile.lock", gems, "https://gems.example/", "https://example.org/"), []string{"has rspec 3.13.0, rspec-core 3.13.1 come from elsewhere in Gemfile.lock"}},
+		{"takes gems from the project", edit("Gemfile.lock", gems, "GEM\n  remote: https://gems.example/", "PATH\n  remote: vendor"), []string{"has rspec 3.13.0, rspec-core 3.13.1 come from elsewhere in Gemfile.lock"}},
+		{"replaces a package of pipenv", edit("Pipfile.lock", pipenv, `"sha256:one", "sha256:two"`, `"sha256:x"`), []string{"has other content of pytest 8.0.0 in Pipfile.lock"}},
+		{"takes one of pipenv from a repository", edit("Pipfile.lock", pipenv, `"index": "pypi"`, `"git": "https://example.org/p.git"`), []string{"has pytest 8.0.0 come from elsewhere in Pipfile.lock"}},
+
+		{"locks another version by yarn", edit("yarn.lock", yarn1, "29.7.0", "29.8.0"), nil},
+		{"locks another version by a later yarn", edit("yarn.lock", strings.Replace(yarn4, "10c0/aa", "10c0/bb", 1), "29.7.0", "29.8.0"), nil},
+		{"adds a package of its own to yarn", edit("yarn.lock", yarn4, "\n\"w@", "\n\"v@workspace:packages/v\":\n  version: 0.0.0-use.local\n  resolution: \"v@workspace:packages/v\"\n\n\"w@"), nil},
+		{"locks another version by pnpm", edit("pnpm-lock.yaml", pnpm, "29.7.0", "29.8.0"), nil},
+		{"locks another peer by pnpm", edit("pnpm-lock.yaml", pnpm, "node@20", "node@22"), nil},
+		{"locks another version by composer", edit("composer.lock", strings.ReplaceAll(composer, `"aa"`, `"bb"`), "1.0.0", "1.1.0"), nil},
+		{"locks another commit by composer", edit("composer.lock", composer, `"cc"`, `"dd"`), nil},
+		{"locks another version of a gem", edit("Gemfile.lock", gems, "3.13.0", "3.13.2"), nil},
+	}...)
 	cheats = append(cheats, []kase{
 		{"replaces a module", edit("go.sum", sum, "h1:one", "h1:other"), []string{"has other content of example.org/a v1.0.0 in go.sum"}},
 		{"replaces a package of npm", edit("web/package-lock.json", npm, "sha512-a", "sha512-x"), []string{"has other content of jest 29.7.0 in web/package-lock.json"}},
@@ -224,7 +268,7 @@ func TestIsAddedTest(t *testing.T) {
 
 // FuzzDoubts: whatever files have, a change that changes nothing raises no doubt, and no text breaks it.
 func FuzzDoubts(f *testing.F) {
-	for _, name := range []string{"a_test.go", "test_a.py", "package.json", "pyproject.toml", "setup.cfg", "Makefile", ".github/workflows/a.yml", "go.sum", "uv.lock", "package-lock.json"} {
+	for _, name := range []string{"a_test.go", "test_a.py", "package.json", "pyproject.toml", "setup.cfg", "Makefile", ".github/workflows/a.yml", "go.sum", "uv.lock", "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "composer.lock", "Gemfile.lock", "Pipfile.lock"} {
 		f.Add(name, "[tool.ruff]\na = 1\n", "def test_a():\n    assert f() == 1\n")
 	}
 	f.Fuzz(func(t *testing.T, name, was, now string) {

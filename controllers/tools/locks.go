@@ -28,7 +28,8 @@ type locked struct {
 
 // lockReaders read lock files, by name.
 var lockReaders = map[string]func([]byte) ([]locked, error){"go.sum": lockedInGoSum, "package-lock.json": lockedByNPM, "npm-shrinkwrap.json": lockedByNPM,
-	"Cargo.lock": lockedInTOML, "poetry.lock": lockedInTOML, "uv.lock": lockedInTOML}
+	"Cargo.lock": lockedInTOML, "poetry.lock": lockedInTOML, "uv.lock": lockedInTOML, "yarn.lock": lockedByYarn, "pnpm-lock.yaml": lockedByPnpm,
+	"composer.lock": lockedByComposer, "Gemfile.lock": lockedByBundler, "Pipfile.lock": lockedByPipenv}
 
 // replaced says which dependencies a change of a lock file replaces.
 func replaced(file string, before, after []byte) []string {

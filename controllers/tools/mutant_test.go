@@ -27,6 +27,13 @@ var faults = []mutants.Mutant{
 	{"a dependency may come from anywhere", "locks.go", "return !slices.Contains(known, from)", "return false", "TestDoubts"},
 	{"a new dependency may come from anywhere", "locks.go", "if !isKnown {\n\t\t\tknown = all\n", "if !isKnown {\n\t\t\tcontinue\n", "TestDoubts"},
 	{"another package may be in its place", "locks.go", "!strings.HasSuffix(at, \"/\"+name)", "false", "TestDoubts"},
+	{"a package of yarn may be patched", "lock_formats.go", "return \"patch \" + part", "return \"npm\"", "TestDoubts"},
+	{"another package of yarn may be in its place", "lock_formats.go", "if is != name {", "if false {", "TestDoubts"},
+	{"another package of pnpm may be in its place", "lock_formats.go", "if other == \"\" {", "if true {", "TestDoubts"},
+	{"a package of pnpm may be patched", "lock_formats.go", "range file.Patched", "range []string{}", "TestDoubts"},
+	{"a package of composer may have another commit", "lock_formats.go", "if sum != \"\" && !isBranch {", "if false {", "TestDoubts"},
+	{"a new commit of a branch raises a doubt", "lock_formats.go", "if sum != \"\" && !isBranch {", "if sum != \"\" {", "TestDoubts"},
+	{"a gem may have other content", "lock_formats.go", "known && gem[4] != \"\"", "false", "TestDoubts"},
 	{"a new commit of a repository raises a doubt", "locks.go", "s, _, _ = strings.Cut(s, \"#\")\n", "", "TestDoubts"},
 }
 
