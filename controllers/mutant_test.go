@@ -12,6 +12,7 @@ var faults = []mutants.Mutant{
 		"if run.NodeKey == f.b.Keys[i] {", "if run.NodeKey != \"\" {"},
 	{"a large commit lands unseen", "dags/node.go", "case f.heldBack(i) != \"\" && f.waitsForApproval(i):", "case false:"},
 	{"a commit lands by the approval of another one", "dags/land_preview.go", "o.Text(\"commit\", w.Commit)", "_ = w.Commit"},
+	{"a session is being mended while a person is waited for", "sessions/quality.go", "j.Class = settle.ClassWaiting", "j.Class = settle.ClassWorking"},
 	{"what is unknown is verified", "checks/evidence.go", "return e.Outcome == Passed ||", "return e.Outcome != Failed ||"},
 	{"a change lands that nobody verified", "dags/node.go", "!f.lets(i, run, verified, lands[run.Key]) && !unheard", "false"},
 	{"the same change is looked at for ever", "dags/pipeline.go", "nil, v.returned[run.Workspace.Tree], \"\", \"\"", "nil, nil, \"\", \"\""},

@@ -55,6 +55,7 @@ var update = flag.Bool("update", false, "rewrite the expected traces in testdata
 //	forget DAG                the status of a DAG is lost
 //	handed DAG NODE           the records of the hand-offs of the node are traced
 //	show KIND/NAME            the status file is traced whole
+//	spec KIND/NAME            the spec is traced
 //	plan | why KIND/NAME | task DAG NODE | verdict | events
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
@@ -443,6 +444,12 @@ func (s *scenario) tell(verb string, args []string) bool {
 	case "show":
 		ref := s.ref(args[0])
 		s.out.WriteString(s.text(ref, s.entries[ref].Status()))
+	case "spec":
+		b, err := json.MarshalIndent(s.entries[s.ref(args[0])].Object.Spec(), "", "  ")
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.out.Write(append(b, '\n'))
 	case "plan":
 		for _, st := range Plan(s.tree(), s.now, nil) {
 			fmt.Fprintf(&s.out, "%s %s %s: %s\n", st.Verb, st.Ref, st.Node, st.Why)

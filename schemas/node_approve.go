@@ -167,8 +167,8 @@ type Approval struct {
 	Digest string `json:"digest,omitempty"`
 	// Answer is the value that came with it.
 	Answer json.RawMessage `json:"answer,omitempty"`
-	// Ignores is the step of the pipeline, a Step constant, whose verdict about the change does not count, for Reason; empty for an
-	// approval of the whole.
+	// Ignores is the step of the pipeline, a Step constant, whose verdict about the change does not count; empty for an approval of
+	// the whole. Reason says why.
 	Ignores string `json:"ignores,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 }

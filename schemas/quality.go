@@ -65,6 +65,8 @@ type QualityStatus struct {
 	At     Time   `json:"at,omitzero"`
 	// Accepted is the number of findings and failed tests that people accepted.
 	Accepted int `json:"accepted,omitempty"`
+	// Overridden says what people accepted when it was verified, who and why: of the whole, and of the changes of tasks; at most 20.
+	Overridden []string `json:"overridden,omitempty"`
 	// Corrections counts what has to be mended, by severity. A failed test is high.
 	Corrections map[string]int `json:"corrections,omitempty"`
 	// Found is the digest of the corrections for which the DAG Fix was made. Rounds counts such DAGs, From those of them before the

@@ -143,10 +143,10 @@ func (c *Corrections) ReadFix(result json.RawMessage) ([]FixTask, error) {
 		}
 		for _, file := range t.Files {
 			if !slices.Contains(c.Files, file) && !slices.Contains(c.Also, file) {
-				return nil, fmt.Errorf("task %s names %s, which nothing was found in", t.Name, file)
+				return nil, fmt.Errorf("task %s names %q, which nothing was found in", t.Name, file)
 			}
 			if other := owner[file]; other != "" {
-				return nil, fmt.Errorf("tasks %s and %s both name %s", other, t.Name, file)
+				return nil, fmt.Errorf("tasks %s and %s both name %q", other, t.Name, file)
 			}
 			owner[file] = t.Name
 		}

@@ -80,7 +80,9 @@ type Finding struct {
 }
 
 // Outside reports whether the finding is in a file that is not of the project, as in a library of the machine.
-func (f Finding) Outside() bool { return path.IsAbs(f.File) || len(f.File) > 1 && f.File[1] == ':' }
+func (f Finding) Outside() bool {
+	return path.IsAbs(f.File) || len(f.File) > 1 && f.File[1] == ':' || strings.HasPrefix(f.File, "../")
+}
 
 // Partition divides checks in two by a question about files: the first has the findings and failed tests in files for which it is true, the
 // second all others. Both have all the checks; n is the number of findings and failed tests in the first.

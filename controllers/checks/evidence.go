@@ -179,6 +179,39 @@ func (e *Evidence) NotInstalled() []string {
 	return names
 }
 
+// Objections name all that keeps the evidence from passing: by finding, failed test, and tool that failed otherwise or came to no verdict. They are
+// the same in each run as long as these are. complete is false where some are not named.
+func (e *Evidence) Objections() (names []string, complete bool) {
+	if e.Outcome == Passed {
+		return nil, true
+	}
+	for _, f := range e.Findings {
+		names = append(names, cmp.Or(f.ID, strings.Join([]string{f.Tool, f.Rule, f.File, f.Message}, " ")))
+	}
+	for _, t := range e.Failures {
+		names = append(names, strings.Join([]string{"test", t.Suite, t.Name}, " "))
+	}
+	for _, r := range e.Tools {
+		failed := r.Outcome == Failed && (r.Reason != "" || r.Findings == 0 && (r.Tests == nil || r.Tests.Failed == 0))
+		if failed || r.Outcome == Unknown {
+			names = append(names, strings.Join([]string{string(r.Outcome), r.Tool, r.Folder, r.Reason}, " "))
+		}
+	}
+	if len(e.Tools) == 0 {
+		names = append(names, string(e.Outcome))
+	}
+	return names, e.Omitted == 0
+}
+
+// LetsBut is Lets for a change of which a person took certain objections.
+func (e *Evidence) LetsBut(taken []string, allowNone bool) bool {
+	if e.Lets(allowNone) {
+		return true
+	}
+	names, complete := e.Objections()
+	return complete && len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(taken, name) })
+}
+
 // worth orders outcomes, first those that need attention.
 func worth(o Outcome) int { return slices.Index([]Outcome{Failed, Unknown, Passed}, o) }
 

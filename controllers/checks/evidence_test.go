@@ -52,3 +52,46 @@ func TestEvidenceOfOneLongName(t *testing.T) {
 		t.Errorf("%d bytes", e.size())
 	}
 }
+
+// TestLetsBut: what a person took of a change does not keep it back, and all else does.
+func TestLetsBut(t *testing.T) {
+	unused, wrong := Finding{ID: "a", File: "a.go"}, Finding{ID: "b", File: "b.go"}
+	failed := func(findings ...Finding) *Evidence {
+		return &Evidence{Outcome: Failed, Findings: findings, Tools: []Ran{{Tool: "lint", Outcome: Failed, Findings: len(findings)}}}
+	}
+	tests := func(names ...string) *Evidence {
+		e := &Evidence{Outcome: Failed, Tools: []Ran{{Tool: "test", Outcome: Failed, Tests: &Counts{Failed: len(names)}}}}
+		for _, name := range names {
+			e.Failures = append(e.Failures, Test{Name: name})
+		}
+		return e
+	}
+	more := failed(unused)
+	more.Omitted = 1
+	broken := failed(unused)
+	broken.Tools = append(broken.Tools, Ran{Tool: "build", Outcome: Failed, Reason: "does not build"})
+	unknown := &Evidence{Outcome: Unknown, Tools: []Ran{{Tool: "lint", Outcome: Unknown, Reason: "it is not installed"}}}
+	none := &Evidence{Outcome: Unknown}
+	for _, c := range []struct {
+		name       string
+		taken, now *Evidence
+		want       bool
+	}{
+		{"passes", none, &Evidence{Outcome: Passed}, true},
+		{"the same finding", failed(unused, wrong), failed(unused), true},
+		{"another finding", failed(unused), failed(unused, wrong), false},
+		{"more than is on record", failed(unused), more, false},
+		{"it does not build now", failed(unused), broken, false},
+		{"the same test", tests("one"), tests("one"), true},
+		{"another test", tests("one"), tests("two"), false},
+		{"as unknown as before", unknown, unknown, true},
+		{"unknown now", failed(unused), unknown, false},
+		{"nothing to check with, as before", none, none, true},
+		{"nothing to check with now", failed(unused), none, false},
+	} {
+		taken, _ := c.taken.Objections()
+		if got := c.now.LetsBut(taken, false); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}

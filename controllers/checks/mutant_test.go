@@ -8,6 +8,9 @@ import (
 
 // faults are those that would have silence taken for success, or blame somebody wrongly.
 var faults = []mutants.Mutant{
+	{"what a person did not take counts as taken", "evidence.go", "return !slices.Contains(taken, name)", "return !slices.Contains(taken, name) && false", "TestLetsBut"},
+	{"what is not on record counts as taken", "evidence.go", "return complete && len(names) > 0", "return len(names) > 0 || complete && false", "TestLetsBut"},
+	{"a tool that fails otherwise is passed over", "evidence.go", "if failed || r.Outcome == Unknown {", "if failed && false || r.Outcome == Unknown {", "TestLetsBut"},
 	{"a tool that did not start counts", "judge.go", "case e.NotStarted != \"\":", "case false:", "TestJudge"},
 	{"a tool that hangs counts", "judge.go", "case e.TimedOut:", "case false:", "TestJudge"},
 	{"a tool that was killed counts", "judge.go", "case e.Signal != \"\":", "case false:", "TestJudge"},

@@ -191,7 +191,7 @@ func (f *fold) approveNode(i int32, a actions.Pending, done *schemas.AppliedActi
 	if asked == nil {
 		return f.answer(i, answer) || held
 	}
-	f.keepApproval(i, schemas.Approval{Action: a.Entry.Name, By: id.Who, Proof: id.Proof, At: done.At, Digest: a.Spec.Digest, Answer: answer})
+	f.keepApproval(i, schemas.Approval{Action: a.Entry.Name, By: id.Who, Proof: id.Proof, At: done.At, Digest: a.Spec.Digest, Answer: answer, Reason: a.Spec.Reason})
 	if f.b.Human[i] {
 		if given, _ := f.counting(i, ""); f.people(given) >= asked.Quorum() {
 			f.answer(i, answer)

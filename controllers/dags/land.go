@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/controllers/keys"
 	"reconcile.dev/reconcile/controllers/preferences"
 	"reconcile.dev/reconcile/controllers/settle"
@@ -149,7 +150,11 @@ func (f *fold) landEffect(i int32) settle.Effect {
 			land.Tree, land.Whole = r.verify.tests.Workspace.Tree, false
 		}
 		for _, step := range []string{schemas.StepInspect, schemas.StepTest} {
-			land.Verify = append(land.Verify, settle.Verification{Step: step, Args: settle.VerifyArgs(p, step), AllowNone: p.AllowsNone(step)})
+			v := settle.Verification{Step: step, Args: settle.VerifyArgs(p, step), AllowNone: p.AllowsNone(step)}
+			if record := r.verify.verdicts[step]; record != nil && f.ignoring(i, w, step) != nil {
+				v.Taken, _ = checks.EvidenceOf(record).Objections()
+			}
+			land.Verify = append(land.Verify, v)
 		}
 	}
 	e.Task = land

@@ -1,6 +1,7 @@
 package dags
 
 import (
+	"fmt"
 	"strings"
 
 	"reconcile.dev/reconcile/controllers/agentio"
@@ -9,6 +10,7 @@ import (
 	"reconcile.dev/reconcile/controllers/preferences"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/shorten"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -66,7 +68,10 @@ func (f *fold) takeVerified(i int32, run *schemas.Run, verified map[string]map[s
 		v.sentBack = nil
 	}
 	if v.sentBack != nil {
-		v.held = "it is the same as a change that was sent back before"
+		v.held = fmt.Sprintf("it is the same as a change that the %s sent back before: %s", stepAgent(v.sentBack.Step), shorten.Text(oneLine(checks.EvidenceOf(v.sentBack).Summary), 300))
+		if v.verdicts == nil {
+			v.verdicts = map[string]*schemas.Run{v.sentBack.Step: v.sentBack} // of the same files
+		}
 		return true
 	}
 	for _, step := range stepsOf(p) {
@@ -202,7 +207,12 @@ func (f *fold) feedback(i int32) *agentio.Feedback {
 	}
 	e := checks.EvidenceOf(v.sentBack)
 	by := stepAgent(v.sentBack.Step)
-	return &agentio.Feedback{From: by, Loop: v.loops[by], Most: f.pipelineOf(i).Loops(), Summary: e.Summary, Text: e.Text()}
+	return &agentio.Feedback{From: by, Loop: f.loops(i, by), Most: f.pipelineOf(i).Loops(), Summary: e.Summary, Text: e.Text()}
+}
+
+// loops is how often a role has sent the change of node i back. Once that is the most, a person decides in its place.
+func (f *fold) loops(i int32, role string) int {
+	return min(f.recs[i].verify.loops[role], f.pipelineOf(i).Loops())
 }
 
 // pipelineStatus says how far the pipeline of node i is; nil without one.
@@ -214,7 +224,7 @@ func (f *fold) pipelineStatus(i int32) *schemas.PipelineStatus {
 	if v.last == nil && v.of == nil && was.Key == s.Key && was.Pipeline != nil && s.State == was.State {
 		return was.Pipeline // its records were pruned
 	}
-	out := &schemas.PipelineStatus{State: schemas.PipelineRunning, InspectorLoops: v.loops[schemas.RoleInspector], TesterLoops: v.loops[schemas.RoleTester], Commit: v.commit}
+	out := &schemas.PipelineStatus{State: schemas.PipelineRunning, InspectorLoops: f.loops(i, schemas.RoleInspector), TesterLoops: f.loops(i, schemas.RoleTester), Commit: v.commit}
 	shown := map[string]*string{schemas.StepInspect: &out.Inspected, schemas.StepReview: &out.Reviewed, schemas.StepTest: &out.Tested, schemas.StepWrite: &out.Written}
 	for _, step := range stepsOf(f.pipelineOf(i)) {
 		record, to := v.verdicts[step], shown[step]

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"reconcile.dev/reconcile/controllers/agentio"
 	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/shorten"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -34,13 +36,18 @@ func FixDAG(t *state.Tree, session *state.Entry) (name string, dag *schemas.DAGS
 		out.Nodes = []schemas.Node{{Name: "plan", Agent: architect, Priority: schemas.High, Prompt: c.Question(), Optional: true, Retry: &schemas.Retry{Limit: 1}}}
 		return plan.Name, out
 	} else if architect != "" && mends(session.Name, e) {
-		if st := state.StatusOf[schemas.DAGStatus](e); st == nil || !endedWell(st.Phase) {
+		made := state.StatusOf[schemas.DAGStatus](e)
+		if made == nil || !endedWell(made.Phase) {
 			return "", nil // it is at it, or a person has to decide
-		} else if tasks, err := c.ReadFix(st.Nodes.Of("plan").Result); err == nil {
+		}
+		tasks, err := c.ReadFix(made.Nodes.Of("plan").Result)
+		if err == nil {
 			if out.Nodes = planned(c, all, tasks); valid(out) {
 				return fix.Name, out
 			}
+			err = errors.New("its tasks are no valid nodes")
 		}
+		out.Description += fmt.Sprintf(". %s was put aside: %s", plan, shorten.Text(strings.Join(strings.Fields(err.Error()), " "), 300))
 	}
 	if out.Nodes = byRule(t, session.Name, c, all); !valid(out) {
 		return "", nil

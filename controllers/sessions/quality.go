@@ -27,6 +27,7 @@ type verification struct {
 	spec    *schemas.SessionSpec
 	gate    Gate
 	st      *schemas.QualityStatus
+	waits   bool // what mends it waits
 	effects []settle.Effect
 }
 
@@ -46,8 +47,15 @@ func verify(in settle.In, s *slot, sum *dagSum, old *schemas.QualityStatus) *ver
 	}
 	if !sum.endedWell() {
 		v.st.State, v.st.Message = schemas.QualityPending, "it is verified when its DAGs have ended well"
-		if v.fixing() {
-			v.st.State, v.st.Message = schemas.QualityFixing, "mended by "+v.st.Fix
+		if ref, dag := v.fixing(); dag != nil {
+			v.st.State, v.st.Message = schemas.QualityFixing, "mended by "+ref.String()
+			if ref.String() != v.st.Fix {
+				v.st.Message = "planned by " + ref.String()
+			}
+			if ready := dag.Condition(schemas.Ready); dag.Phase == schemas.DAGPaused && ready != nil {
+				v.waits = true
+				v.st.Message += fmt.Sprintf(", which waits: %s: %s", ready.Reason, shorten.Text(ready.Message, mostWaiting))
+			}
 		}
 		return v
 	}
@@ -63,16 +71,21 @@ func verify(in settle.In, s *slot, sum *dagSum, old *schemas.QualityStatus) *ver
 	return v
 }
 
-// fixing reports whether the DAG that fixes the findings, or plans that, has not ended.
-func (v *verification) fixing() bool {
+// mostWaiting is how much of what a DAG waits for is in the message of its session, in characters.
+const mostWaiting = 300
+
+// fixing is the DAG that fixes the findings, or plans that; the status is nil where it has ended.
+func (v *verification) fixing() (schemas.Ref, *schemas.DAGStatus) {
 	for _, name := range []string{v.st.Fix, planOf(v.st.Fix)} {
 		ref, err := schemas.Kinds{schemas.DAGKind}.ParseRef(name)
 		if e := v.Tree.Entry(ref); err == nil && mends(v.Name, e) {
-			p := partOf(v.Name, v.World.Brief(e))
-			return p.live()
+			if p := partOf(v.Name, v.World.Brief(e)); p.live() {
+				return ref, settle.StatusAs[schemas.DAGStatus](v.World, e)
+			}
+			break
 		}
 	}
-	return false
+	return schemas.Ref{}, nil
 }
 
 // act applies the decision of a person.
@@ -99,6 +112,7 @@ func (v *verification) run() {
 	}
 	v.st.TakenBy, v.st.TakenAs, v.st.Undecided = "", "", nil
 	commit := ""
+	var accepted []string
 	for _, step := range []string{schemas.StepInspect, schemas.StepTest} {
 		record := v.record(step)
 		if record == nil || commit != "" && (record.Workspace == nil || record.Workspace.Commit != commit) {
@@ -121,12 +135,50 @@ func (v *verification) run() {
 			v.st.Tested = verdict
 		}
 		v.st.Accepted += len(e.Overridden)
+		for _, o := range e.Overridden {
+			if o.Void == "" {
+				accepted = append(accepted, overrode(cmp.Or(o.Message, o.Test, "that no test runs"), o.By, o.Proof, o.Reason))
+			}
+		}
 		if !e.Lets(p.AllowsNone(step)) {
 			v.refuse(step, e)
 			return
 		}
 	}
+	if v.st.State != schemas.QualityVerified {
+		v.st.Overridden = v.overridden(accepted)
+	}
 	v.pass()
+}
+
+// mostOverridden bounds what a session says that people overrode.
+const mostOverridden = 20
+
+// overridden adds what people took of the changes of the session's tasks, whatever their pipelines said, to what they accepted of the whole.
+func (v *verification) overridden(all []string) []string {
+	for _, e := range dagsOf(v.Tree, v.Ref) {
+		for name, s := range settle.StatusAs[schemas.DAGStatus](v.World, e).Nodes.All() {
+			for _, a := range s.Approvals {
+				what := "the change"
+				if a.Ignores != "" {
+					what = a.Ignores
+				}
+				if s.Pipeline != nil {
+					all = append(all, overrode(fmt.Sprintf("%s of %s:%s", what, e.Ref, name), a.By, a.Proof, a.Reason))
+				}
+			}
+		}
+	}
+	return all[:min(len(all), mostOverridden)]
+}
+
+// overrode says what a person overrode, and why.
+func overrode(what, by, proof, why string) string {
+	text := what + " by " + cmp.Or(schemas.Acting(by, proof), "a person")
+	if why != "" {
+		text += ": " + why
+	}
+	return shorten.Text(strings.Join(strings.Fields(text), " "), 200)
 }
 
 // openQuestions reports whether the questions about tools that a step left open come before its verdict.
@@ -306,7 +358,9 @@ func (v *verification) judge(j *settle.Judgement) {
 	}
 	switch v.st.State {
 	case schemas.QualityInspecting, schemas.QualityTesting, schemas.QualityFixing:
-		j.Class, j.Reason, j.Message = settle.ClassWorking, v.reason(), v.st.Message
+		if j.Class, j.Reason, j.Message = settle.ClassWorking, v.reason(), v.st.Message; v.waits {
+			j.Class = settle.ClassWaiting
+		}
 	case schemas.QualityWaiting:
 		j.Class, j.Reason, j.Message = settle.ClassWaiting, settle.ReasonWaitsForPerson, v.st.Message
 	case schemas.QualityVerified:
@@ -346,7 +400,12 @@ func (v *verification) condition(c, old *schemas.Common) {
 // summary lists the checks, their tools, and the findings that people accepted.
 func (v *verification) summary() string {
 	s := fmt.Sprintf("commit %s: inspected: %s; tested: %s", v.st.Commit[:min(10, len(v.st.Commit))], v.st.Inspected, v.st.Tested)
-	if v.st.Accepted > 0 {
+	if len(v.st.Overridden) > 0 {
+		s += "; overridden: " + strings.Join(v.st.Overridden[:min(3, len(v.st.Overridden))], "; ")
+		if n := len(v.st.Overridden) - 3; n > 0 {
+			s += fmt.Sprintf("; %d more", n)
+		}
+	} else if v.st.Accepted > 0 {
 		s += fmt.Sprintf("; %d accepted by people", v.st.Accepted)
 	}
 	return s

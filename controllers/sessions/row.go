@@ -35,7 +35,7 @@ func qualityLine(s *schemas.SessionStatus) string {
 		return ""
 	}
 	line := q.State
-	for _, part := range []struct{ what, text string }{{"at commit ", q.Commit}, {"inspected: ", q.Inspected}, {"tested: ", q.Tested}, {"to mend: ", severities(q.Corrections)},
+	for _, part := range []struct{ what, text string }{{"at commit ", q.Commit}, {"inspected: ", q.Inspected}, {"tested: ", q.Tested}, {"overridden: ", strings.Join(q.Overridden, "; ")}, {"to mend: ", severities(q.Corrections)},
 		{"taken as it is by ", q.TakenBy}, {"", q.Message}} {
 		if part.text != "" {
 			line += "; " + part.what + part.text

@@ -411,6 +411,8 @@ type Verification struct {
 	Args []string // as those of [Verify], without the commit that it is made onto
 	// AllowNone accepts that the project has nothing with which to do the step.
 	AllowNone bool `json:",omitempty"`
+	// Taken are the objections of the step to the change that a person took, see [checks.Evidence.Objections].
+	Taken []string `json:",omitempty"`
 }
 
 // Verify is the task that inspects or tests a commit, in a checkout of it.

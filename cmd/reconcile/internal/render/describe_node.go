@@ -89,11 +89,11 @@ func (p *descriptionPage) nodeHead(v *dags.NodeView) {
 		row("Hand-off", line)
 	}
 	for _, a := range n.Approvals {
+		label := "Approved"
 		if a.Ignores != "" {
-			row("Ignored "+a.Ignores, strings.TrimSuffix(schemas.Acting(a.By, a.Proof)+": "+a.Reason, ": "))
-			continue
+			label = "Ignored " + a.Ignores
 		}
-		row("Approved", schemas.Acting(a.By, a.Proof))
+		row(label, strings.TrimSuffix(schemas.Acting(a.By, a.Proof)+": "+a.Reason, ": "))
 	}
 	row("Result", string(n.Result))
 	t.Write(&p.b)

@@ -322,7 +322,7 @@ func (c *landingCheck) failure(run *schemas.Run) (message, output string) {
 	what, why, found := fmt.Sprintf("check %q", strings.Join(c.command.Argv, " ")), run.Message, run.Output
 	if c.step != nil {
 		e := checks.EvidenceOf(run)
-		if e.Lets(c.step.AllowNone) {
+		if e.LetsBut(c.step.Taken, c.step.AllowNone) {
 			return "", ""
 		}
 		what, why, found = c.step.Step+" of the pipeline", e.Summary, shorten.Text(e.Text(), conflictLimit)
