@@ -43,14 +43,12 @@ spec:
 func TestKilledTurns(t *testing.T) {
 	env := append(crashEnv(t)[:3:3], "PATH="+filepath.Dir(self(t))+":"+os.Getenv("PATH"))
 	for _, who := range []string{"self", "parent", "reconcile"} {
-		for n := 1; ; n++ {
-			if !t.Run(fmt.Sprint(who, n), func(t *testing.T) { killAt(t, env, who, n) }) || t.Failed() {
-				return
+		t.Run(who, func(t *testing.T) {
+			t.Parallel()
+			for n := 1; n <= 14 && !t.Failed(); n++ {
+				t.Run(fmt.Sprint(n), func(t *testing.T) { killAt(t, env, who, n) })
 			}
-			if n == 14 {
-				break
-			}
-		}
+		})
 	}
 }
 

@@ -20,11 +20,12 @@ type blow struct {
 
 // blows are the ways to strike a program: killed before a call, killed in the middle of a write, with a full disk, and with a
 // broken one. Of each only every n-th call is struck, none if n is 0; with RECONCILE_SWEEP=all all are. They take long: a
-// test that asks for them is skipped with -short.
+// test that asks for them is skipped with -short, and runs beside others.
 func blows(t *testing.T, kill, torn, full, broken int) []blow {
 	if testing.Short() {
 		t.Skip("runs the program once for many of its file-changing calls")
 	}
+	t.Parallel()
 	var out []blow
 	for _, b := range []blow{
 		{"kill", crashtest.Kill, 0, kill}, {"torn", crashtest.Torn, 0, torn},

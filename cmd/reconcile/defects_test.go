@@ -280,6 +280,7 @@ func TestBlame(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds and runs tests several times")
 	}
+	t.Parallel()
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("go is not installed")
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -27,6 +28,10 @@ var update = flag.Bool("update", false, "rewrite what scripts compare with")
 func TestMain(m *testing.M) {
 	sandbox.Main(os.Args)
 	runner.Main(os.Args)
+	// Most tests wait for programs that wait for a disk, each other or a time limit. The command line may say otherwise.
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){
 		"reconcile":     func() { os.Exit(mainRun()) },
 		"metered-agent": func() { os.Exit(modeltest.Main(os.Args[1:], os.Getenv, os.Environ(), os.Stdout)) },
@@ -38,6 +43,7 @@ func TestMain(m *testing.M) {
 // a tree with an object of each kind and some statuses, at $TREE; the project's examples are at $EXAMPLES, a tree
 // that an earlier version wrote at $EARLIER, and go's cache at $BUILDCACHE. git has a user and no settings of the machine's.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireUniqueNames:  true,

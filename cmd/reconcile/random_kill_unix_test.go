@@ -348,6 +348,7 @@ func TestRandomDAGsKilled(t *testing.T) {
 	}
 	for seed := first; seed < first+uint64(mutants.Size(2, 4, 100)); seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
 			tree := newRandomTree(t, bin, rand.New(rand.NewPCG(seed, 17)))
 			for range 2 + tree.r.IntN(5) {
 				tree.round()

@@ -70,17 +70,16 @@ func TestDocumentsShowWhatCommandsPrint(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs all commands of the documents")
 	}
-	var shell *shell
+	bin := buildProgram(t)
 	for _, name := range documents(t) {
 		page := strings.Split(read(t, name), "\n")
 		blocks := sessions(page)
 		if len(blocks) == 0 {
 			continue
 		}
-		if shell == nil {
-			shell = newShell(t)
-		}
+		shell := newShell(t, bin)
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			shell.dir = t.TempDir()
 			copyExamples(t, shell.dir)
 			changed := false
@@ -101,7 +100,6 @@ func TestDocumentsShowWhatCommandsPrint(t *testing.T) {
 			if changed && *update {
 				rewrite(t, name, page, slices.Concat(blocks...), shell.printed)
 			}
-			shell.printed = nil
 		})
 	}
 }
@@ -134,17 +132,25 @@ type shell struct {
 	printed []string
 }
 
-func newShell(t *testing.T) *shell {
+// buildProgram builds the program into a folder, and returns that.
+func buildProgram(t *testing.T) string {
 	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("the documents show a POSIX shell")
 	}
-	bin, home := t.TempDir(), t.TempDir()
+	bin := t.TempDir()
 	build := exec.Command("go", "build", "-o", filepath.Join(bin, "reconcile"), "./cmd/reconcile")
 	build.Dir = root(t)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
+	return bin
+}
+
+// newShell returns a shell with a home folder of its own, and the program in a folder.
+func newShell(t *testing.T, bin string) *shell {
+	t.Helper()
+	home := t.TempDir()
 	// A git as it is installed: what it calls the first branch differs, and no page may rely on it.
 	config := "[user]\n\tname = Example\n\temail = example@example.org\n"
 	if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(config), 0o644); err != nil {
@@ -152,7 +158,7 @@ func newShell(t *testing.T) *shell {
 	}
 	linkBuildCache(t, home)
 	return &shell{
-		cwd: filepath.Join(bin, "cwd"),
+		cwd: filepath.Join(t.TempDir(), "cwd"),
 		env: []string{
 			"PATH=" + bin + string(filepath.ListSeparator) + os.Getenv("PATH"), "HOME=" + home, "LANG=C.UTF-8",
 			"TMPDIR=" + t.TempDir(), "GIT_CONFIG_NOSYSTEM=1", "NO_COLOR=1", "TERM=dumb",
