@@ -17,7 +17,7 @@ import (
 // TestRefreshChangedIsLoad makes random edits to a small tree and checks that what the system told of them leads to the
 // same tree as a Load from nothing, and that exactly the objects that differ are named.
 func TestRefreshChangedIsLoad(t *testing.T) {
-	for seed := range uint64(6) {
+	for seed := range uint64(mutants.Size(2, 6, 6)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w := &walker{T: t, dir: t.TempDir(), rand: rand.New(rand.NewPCG(seed, 2))}
 			for range 10 {

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/mutants"
 )
 
 // TestRefreshInputsIsLoad edits files at random without a word to the store, and the globs with one. Of the nodes that it is
 // asked about, RefreshInputs then knows what a Load from nothing does.
 func TestRefreshInputsIsLoad(t *testing.T) {
-	for seed := range uint64(4) {
+	for seed := range uint64(mutants.Size(2, 4, 4)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			dir, r := t.TempDir(), rand.New(rand.NewPCG(seed, 5))
 			pick := func(words ...string) string { return words[r.IntN(len(words))] }

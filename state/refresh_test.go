@@ -12,12 +12,13 @@ import (
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/durable"
+	"reconcile.dev/reconcile/state/mutants"
 )
 
 // TestRefreshIsLoad makes random edits to a small tree and checks that a Refresh with hints leads to the same tree as
 // a Load from nothing, and names exactly the objects that differ.
 func TestRefreshIsLoad(t *testing.T) {
-	for seed := range uint64(6) {
+	for seed := range uint64(mutants.Size(2, 6, 6)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w := &walker{T: t, dir: t.TempDir(), rand: rand.New(rand.NewPCG(seed, 1))}
 			w.store = open(t, w.dir)

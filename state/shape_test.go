@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/mutants"
 )
 
 const shapedKey = "dags/checks/build-0123456789abcdef-1"
@@ -118,7 +119,7 @@ func TestShapes(t *testing.T) {
 func TestShapesOfCorruptText(t *testing.T) {
 	s := open(t, t.TempDir())
 	for _, seed := range shapeSeeds(t) {
-		for i := range seed {
+		for i := 0; i < len(seed); i += mutants.Size(7, 1, 1) {
 			checkShape(t, s, []byte(seed[:i]))
 			for _, c := range []byte("\"\\{}[],:0 \n\x00\xffn") {
 				data := []byte(seed)

@@ -47,22 +47,24 @@ func tools(name string, args ...string) []string {
 	return append([]string{"go", "tool", "-modfile=.ci/tools.mod", name}, args...)
 }
 
-// raced are the packages whose goroutines share something.
+// raced are the packages whose goroutines share something, in most of their tests.
 var raced = []string{
-	"./state", "./state/disk", "./state/durable", "./state/lock", "./vectors", "./vectors/embed", "./vectors/knn/knntest",
-	"./vectors/lexical", "./vectors/source", "./cmd/reconcile/internal/engine/loop", "./cmd/reconcile/internal/runner",
+	"./state", "./state/durable", "./state/lock", "./cmd/reconcile/internal/engine/loop", "./cmd/reconcile/internal/runner",
 	"./cmd/reconcile/internal/runner/acp", "./cmd/reconcile/internal/index",
-	"./cmd/reconcile/internal/watch", "./cmd/reconcile/internal/gitrepo", "./cmd/reconcile/internal/render",
+	"./cmd/reconcile/internal/watch", "./cmd/reconcile/internal/render",
 	"./cmd/reconcile/internal/github", "./cmd/reconcile/internal/engine/claims", "./cmd/reconcile/internal/memstore",
 	"./cmd/reconcile/internal/embedhttp", "./cmd/reconcile/internal/meter", "./cmd/reconcile/internal/engine", "./cmd/reconcile/internal/engine/eventlog",
 }
 
-// nearest is the package of nearest neighbours, and threaded are its tests of goroutines that share a graph. The others check
-// results, as the step unit does; they take minutes under the detector.
-const (
-	nearest  = "./vectors/knn"
-	threaded = "^Test(Concurrent|SameBytes|Assemble|BuildEndsWithItsContext|NoGrowth|SearchOptions)$"
-)
+// partly are packages of whose tests only the threaded ones are raced: those whose goroutines share something. The others check results, as the
+// step unit does, or what git processes do to each other; they take minutes under the detector.
+var partly = []string{"./vectors", "./vectors/embed", "./vectors/knn", "./vectors/lexical", "./vectors/source", "./cmd/reconcile/internal/gitrepo"}
+
+const threaded = "^Test(" +
+	"BuildIsAFunctionOfItsInputs|BuildEnds|ReadersBesideUpdates|Scratch|TextsAreReadOnce|EmbedManyAtOnce|EmbedIsCanceled|" +
+	"Concurrent|SameBytes|Assemble|BuildEndsWithItsContext|NoGrowth|SearchOptions|Processors|SearchesAtOnce|Threads|" +
+	"ConcurrentCommits|RandomCommits|ManyFiles|RecentIsBounded|Reopen|LockedIndex|StaleLockOfOurs|Kept|KeptOnRemote|FetchKeptEndsWithTheLimit|" +
+	"AdoptBesideAUser|AdoptBesideTheUser|TurnEnds|ServerHangs)$"
 
 // scriptsPackage is the package whose tests start the program most often.
 const scriptsPackage = "./cmd/reconcile"
@@ -158,9 +160,9 @@ func raceTests(ctx context.Context, c *checker) result {
 	// What -short leaves out strikes child processes, which the detector does not see.
 	args := []string{"-race", "-short", "-timeout", "20m"}
 	r := c.goTest(ctx, append(args, raced...))
-	near := c.goTest(ctx, append(args, "-run", threaded, nearest))
-	r.add(near.tally)
-	r.text += near.text
+	part := c.goTest(ctx, slices.Concat(args, []string{"-run", threaded}, partly))
+	r.add(part.tally)
+	r.text += part.text
 	return r
 }
 
