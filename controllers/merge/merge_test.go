@@ -127,7 +127,7 @@ func TestMergeOfStatusesIsAJoin(t *testing.T) {
 			continue
 		}
 		t.Run(k.Name, func(t *testing.T) {
-			for seed := range uint64(mutants.Size(5, 20, 60)) {
+			for seed := range uint64(mutants.Size(5, 10, 60)) {
 				c := chance{rand.New(rand.NewPCG(seed, 7))}
 				base := c.status(t, k)
 				if seed%5 == 0 {

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"reconcile.dev/reconcile/state/mutants"
 )
 
 // racer is a process that shares a branch with others: it changes a status, adds a record, and pushes both, until they
@@ -78,10 +80,7 @@ func raceOnce(ctx context.Context, r *Repo, m *Remote, dir, file, record string)
 // it is the bench that has each of them push fifty times.
 func TestRace(t *testing.T) {
 	t.Parallel()
-	rounds := 2
-	if testing.Short() {
-		rounds = 1
-	}
+	rounds := mutants.Size(1, 1, 2)
 	t.Run("http, same", func(t *testing.T) { race(t, "http", "same", 8, rounds) })
 	t.Run("file, different", func(t *testing.T) { race(t, "file", "different", 8, rounds) })
 }

@@ -5,6 +5,7 @@ package runner
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,13 +15,14 @@ import (
 	"unicode/utf8"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/mutants"
 )
 
 // A command may print what it likes: what is kept of it, and the memory that it takes, is bounded.
 func TestOutputIsBounded(t *testing.T) {
 	for name, script := range map[string]string{
-		"100 MB of lines":     "yes 'a line of output' | head -c 100000000",
-		"100 MB in one line":  "head -c 100000000 /dev/zero | tr '\\0' x",
+		"many lines":          "yes 'a line of output' | head -c " + muchOutput(),
+		"one line":            "head -c " + muchOutput() + " /dev/zero | tr '\\0' x",
 		"5 MB of garbage":     "head -c 5000000 /dev/urandom",
 		"5 MB of control":     "yes \"$(printf '\\033[31m\\007\\r')\" | head -c 5000000",
 		"without end":         "yes",
@@ -53,6 +55,9 @@ func TestOutputIsBounded(t *testing.T) {
 		})
 	}
 }
+
+// muchOutput is a number of bytes, more than a run may take of memory.
+func muchOutput() string { return fmt.Sprint(mutants.Size(12, 30, 100), "000000") }
 
 func allocated() uint64 {
 	var m runtime.MemStats

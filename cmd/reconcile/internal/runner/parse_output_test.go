@@ -117,7 +117,7 @@ func TestAnswers(t *testing.T) {
 // However long an answer is, it takes bounded memory and leaves a bounded record, which says what is wrong.
 func TestHugeAnswer(t *testing.T) {
 	for _, format := range []string{"text", "json"} {
-		e := sh("head -c 100000000 /dev/zero | tr '\\0' x")
+		e := sh("head -c " + muchOutput() + " /dev/zero | tr '\\0' x")
 		e.Command().Output, e.Command().Answer = format, true
 		g := newRig(t, Options{OutputLimit: 1000})
 		before := allocated()

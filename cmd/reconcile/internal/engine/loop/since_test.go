@@ -28,7 +28,7 @@ import (
 // A run that decides only what differs from the settled tree leaves the same files, and runs the same nodes, as one that
 // decides everything, whatever was done to the tree in between.
 func TestRunSinceSettledEqualsWholeRun(t *testing.T) {
-	seeds := mutants.Size(1, 4, 4)
+	seeds := mutants.Size(1, 2, 4)
 	rounds := mutants.Size(6, 25, 40)
 	var known, ran, reported atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestRunSinceSettledEqualsWholeRun(t *testing.T) {
 
 // The same holds where most of the tree is dormant, whatever is done to dormant objects before and during the run.
 func TestRunSinceSettledLeavesDormantObjects(t *testing.T) {
-	seeds := mutants.Size(1, 4, 4)
+	seeds := mutants.Size(1, 2, 4)
 	rounds := mutants.Size(5, 20, 30)
 	var left, roused atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
