@@ -46,6 +46,8 @@ var faults = []mutants.Mutant{
 	{"a change is verified for ever by a choice that decides nothing", "research/research.go", "h.Value != q.Chosen && ", ""},
 	{"a change goes on while it is asked which tools to use", "dags/verdicts.go", "case asked.Asks != \"\", asked.Answered:", "case asked.Answered:"},
 	{"what an agent recommends is the choice of a person", "research/research.go", "Source: schemas.PreferenceInferred", "Source: schemas.PreferenceExplicit"},
+	{"a preference that a person removed comes back", "research/research.go", "\t\t\tdelete(out, name)\n", "\t\t\t_ = name\n"},
+	{"an agent that is asked again recommends nothing new", "dags/decide.go", "if over(st) {\n\t\tst.Advised", "if true {\n\t\tst.Advised"},
 	{"any agent recommends tools", "research/research.go", "agent == nil || agent.Role != schemas.RoleAcademic", "agent == nil"},
 	{"a knowledge agent recommends what it was not asked", "tools/research.go", "case i < 0:", "case i < -1:"},
 	{"a session passes while it is asked which tools to use", "sessions/quality.go", "if v.openQuestions(step, commit, e) {", "if false {"},

@@ -181,6 +181,8 @@ type DAGStatus struct {
 	Group *GroupStatus `json:"group,omitempty"`
 	// Schedule is how far the schedule is; nil without one.
 	Schedule *ScheduleStatus `json:"schedule,omitempty"`
+	// Advised names the preferences that the recommendations of the DAG have led to. One that a person removes does not come back.
+	Advised []string `json:"advised,omitempty"`
 	// Notices are the notifications of the latest end; nil without any.
 	Notices []Notice `json:"notices,omitempty"`
 	// Actions are the Action objects applied to this DAG, in the order of application.

@@ -218,7 +218,7 @@ func (a *app) tools(ctx context.Context, q ops.ToolsRequest, ask bool) error {
 		}
 		a.researched(r.Research)
 		for _, o := range r.Undecided {
-			a.note("nothing says which %s the project uses for %s: %s is recommended; reconcile tools choose %s %s %s", o.Category, o.Language,
+			a.note("no configuration or manifest says which %s the project uses for %s: %s is recommended; reconcile tools choose %s %s %s", o.Category, o.Language,
 				o.Options[0].Tool, o.Category, o.Language, o.Options[0].Tool)
 			if wide {
 				a.note("%s", optionLines(o.Options))

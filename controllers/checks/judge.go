@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"reconcile.dev/reconcile/schemas"
 )
 
 // Outcome is what a check says about the code.
@@ -225,4 +227,47 @@ func Verdict(all []Check, allowed []string) Outcome {
 		return Unknown
 	}
 	return worst
+}
+
+// Span is a time in which a check ran.
+type Span struct{ From, To time.Time }
+
+// Altered is a file of the project that changed while checks ran.
+type Altered struct {
+	File string
+	At   time.Time // zero where nobody knows, as of a file that was removed
+}
+
+// ClockTick is how much earlier than the clock of programs the times of files may be.
+const ClockTick = 20 * time.Millisecond
+
+// Disturb decides again about checks during which files of the project changed: none of them passes, since it may be about other files than those
+// that are there, or were there before. ran are the times of the checks.
+func Disturb(all []Check, ran []Span, altered []Altered) {
+	if len(altered) == 0 {
+		return
+	}
+	files := make([]string, len(altered))
+	var during []string
+	for i, a := range altered {
+		files[i] = a.File
+		for k, c := range all {
+			if s := ran[k]; !a.At.Add(ClockTick).Before(s.From) && !a.At.After(s.To) && !slices.Contains(during, c.Tool) {
+				during = append(during, c.Tool)
+			}
+		}
+	}
+	why := schemas.Shorten(files, 3) + " changed while the checks ran"
+	if len(during) > 0 {
+		why = fmt.Sprintf("%s changed while %s ran", schemas.Shorten(files, 3), strings.Join(during, ", "))
+	}
+	why += "; a check has to leave the files of the project as they are"
+	for i := range all {
+		switch c := &all[i]; c.Outcome {
+		case Passed:
+			c.Outcome, c.Reason = Unknown, why
+		case Failed:
+			c.Reason = strings.TrimPrefix(c.Reason+"; "+why, "; ")
+		}
+	}
 }

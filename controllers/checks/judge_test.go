@@ -126,3 +126,38 @@ func TestIdentify(t *testing.T) {
 		t.Errorf("%+v %+v", one, moved)
 	}
 }
+
+// While files of the project change nothing passes, and what people accept of a failed check does not make it pass.
+func TestDisturb(t *testing.T) {
+	at := func(s int) time.Time { return time.Unix(int64(s), 0) }
+	ran := []Span{{at(1), at(3)}, {at(2), at(6)}, {at(7), at(9)}, {at(1), at(9)}}
+	checks := func() []Check {
+		return []Check{{Tool: "ruff", Outcome: Passed}, {Tool: "mypy", Outcome: Failed}, {Tool: "pytest", Outcome: Passed, Reason: "1 findings in other files"},
+			{Tool: "black", Outcome: Unknown, Reason: "black is not installed"}}
+	}
+	for _, c := range []struct {
+		altered []Altered
+		why     string
+	}{
+		{[]Altered{{"a.py", at(5)}}, "a.py changed while mypy, black ran; "},
+		{[]Altered{{"a.py", at(3)}, {"b.py", at(2)}}, "a.py, b.py changed while ruff, mypy, black ran; "},
+		{[]Altered{{"a.py", at(7).Add(-ClockTick)}}, "a.py changed while pytest, black ran; "},
+		{[]Altered{{"a.py", at(7).Add(-2 * ClockTick)}}, "a.py changed while black ran; "},
+		{[]Altered{{"a", time.Time{}}, {"b", time.Time{}}, {"c", at(20)}, {"d", at(20)}}, "a, b, c and 1 more changed while the checks ran; "},
+	} {
+		got := checks()
+		Disturb(got, ran, c.altered)
+		for i, outcome := range []Outcome{Unknown, Failed, Unknown, Unknown} {
+			if got[i].Outcome != outcome || i < 3 && !strings.HasPrefix(got[i].Reason, c.why) {
+				t.Errorf("%v: %s is %s: %s", c.altered, got[i].Tool, got[i].Outcome, got[i].Reason)
+			}
+		}
+		if got[3].Reason != "black is not installed" {
+			t.Error(got[3].Reason)
+		}
+	}
+	got := checks()
+	if Disturb(got, ran, nil); got[0].Outcome != Passed || got[1].Reason != "" {
+		t.Error("without a change:", got)
+	}
+}

@@ -35,6 +35,10 @@ var faults = []mutants.Mutant{
 	{"no check is a success", "judge.go", "if !passed {", "if !passed && false {", "TestVerdict"},
 	{"what is unknown is passed over", "judge.go", "case !slices.Contains(allowed, c.Tool):", "case false:", "TestVerdict"},
 
+	{"a check passes on files that change", "judge.go", "c.Outcome, c.Reason = Unknown, why", "c.Reason = why", "TestDisturb"},
+	{"what was accepted hides that files changed", "judge.go", "c.Reason = strings.TrimPrefix(c.Reason+\"; \"+why, \"; \")", "", "TestDisturb"},
+	{"a coarse clock hides who was at work", "judge.go", "!a.At.Add(ClockTick).Before(s.From)", "!a.At.Before(s.From)", "TestDisturb"},
+
 	{"a serious finding in no place is passed over", "opinion.go", "lost && c.Outcome == Passed", "false", "TestReviews"},
 	{"a test that a tester got wrong sends a change back", "written.go", "t.Blame == NoDifference || ", "", "TestFault"},
 	{"tests that break others send a change back", "written.go", "case !w.owns(t) && before.Outcome == Passed:", "case false:", "TestFault"},

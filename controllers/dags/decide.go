@@ -11,6 +11,7 @@ import (
 	"reconcile.dev/reconcile/controllers/budgets"
 	"reconcile.dev/reconcile/controllers/dags/plan"
 	"reconcile.dev/reconcile/controllers/profiles"
+	"reconcile.dev/reconcile/controllers/research"
 	"reconcile.dev/reconcile/controllers/sessions"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
@@ -107,6 +108,9 @@ func (f *fold) finish() settle.Out {
 	if f.timed != nil {
 		f.closeSchedule(over(st))
 		st.Schedule = f.timed
+	}
+	if over(st) {
+		st.Advised = research.Advised(f.Tree, f.Entry)
 	}
 	notices, due := f.notify(st)
 	out := settle.Out{Status: st, Effects: f.effects(notices), Restore: f.restores}

@@ -200,7 +200,7 @@ func same(x, y schemas.Status) bool {
 	}
 	if a.Progress != b.Progress || a.Running != b.Running || a.Session != b.Session ||
 		a.Hold != b.Hold || !sameValue(a.Schedule, b.Schedule) || !sameValue(a.Group, b.Group) || a.IssueStatus != b.IssueStatus || a.StartedAt != b.StartedAt || a.FinishedAt != b.FinishedAt ||
-		!reflect.DeepEqual(a.Common, b.Common) || !slices.EqualFunc(a.Actions, b.Actions, sameAction) || !slices.Equal(a.Notices, b.Notices) || !slices.Equal(a.Active, b.Active) ||
+		!reflect.DeepEqual(a.Common, b.Common) || !slices.EqualFunc(a.Actions, b.Actions, sameAction) || !slices.Equal(a.Notices, b.Notices) || !slices.Equal(a.Active, b.Active) || !slices.Equal(a.Advised, b.Advised) ||
 		!slices.EqualFunc(a.Layers, b.Layers, slices.Equal) {
 		return false
 	}

@@ -104,9 +104,18 @@ func WithTools(env []string, t *state.Tree, session string) []string {
 	return append(slices.Clip(env), tools.ChoicesVar+"="+string(data))
 }
 
+// Asking begins the names of the DAGs that ask an agent which tools to use, and of the preferences that follow.
+const Asking = "tools-"
+
+// affects adds what waits for preferences, and the DAGs that may have led to this one, which note that it was there.
 func affects(c *settle.Change) {
 	if !c.Everything() && c.Note("questions about tools") {
 		AddUndecided(c.Worklist)
+		for _, e := range c.Tree().Entries(schemas.DAGKind.Name) {
+			if strings.HasPrefix(e.Name, Asking) {
+				c.Add(e.Ref)
+			}
+		}
 	}
 }
 

@@ -26,9 +26,6 @@ const Node = "research"
 // Timeout is how long a knowledge agent has for its answer to the questions of a verification.
 const Timeout = 30 * time.Second
 
-// prefix begins the names of the DAGs that ask, and of the preferences that follow.
-const prefix = "tools-"
-
 // Agent is the knowledge agent of a tree: the first by name with the role academic that is a program; "" for none.
 func Agent(t *state.Tree) string {
 	for _, e := range t.Entries(schemas.AgentKind.Name) {
@@ -47,13 +44,13 @@ func DAG(session, agent string, all []tools.Open, limit time.Duration) *schemas.
 }
 
 // IsDAG reports whether a DAG may be one that asks, by its name.
-func IsDAG(name string) bool { return strings.HasPrefix(name, prefix) }
+func IsDAG(name string) bool { return strings.HasPrefix(name, preferences.Asking) }
 
 // Name is the name of a DAG that asks, or of a preference that follows; what tells it from others is its last part.
 func Name(of, what string) string {
 	digest := strings.TrimPrefix(keys.Digest([]byte(of+"\n"+what)), "sha256:")[:8]
-	const longest = 63 - len(prefix) - 1 - 8
-	return prefix + strings.TrimRight(of[:min(len(of), longest)], "-._") + "-" + digest
+	const longest = 63 - len(preferences.Asking) - 1 - 8
+	return preferences.Asking + strings.TrimRight(of[:min(len(of), longest)], "-._") + "-" + digest
 }
 
 // groups are the questions of a verification by the DAG that asks them in a session: one for each language, for the inspector or the tester.
@@ -132,8 +129,35 @@ func asks(t *state.Tree, dag *state.Entry) bool {
 	return false
 }
 
-// Preferences are the recommendations that a DAG led to, as inferred preferences by name: nil for one that asks nothing, or has no usable answer.
+// Preferences are the recommendations of a DAG that have led to no preference yet, as inferred preferences by name: nil for one that asks nothing, or
+// has no usable answer.
 func Preferences(t *state.Tree, dag *state.Entry) map[string]*schemas.PreferenceSpec {
+	out := recommended(t, dag)
+	if st := state.StatusOf[schemas.DAGStatus](dag); st != nil {
+		for _, name := range st.Advised {
+			delete(out, name)
+		}
+	}
+	return out
+}
+
+// Advised names the preferences that the recommendations of a DAG have led to, also where a person has removed them since; sorted.
+func Advised(t *state.Tree, dag *state.Entry) []string {
+	st := state.StatusOf[schemas.DAGStatus](dag)
+	if !IsDAG(dag.Name) || st == nil {
+		return nil
+	}
+	out := st.Advised
+	for name := range Preferences(t, dag) {
+		if e := t.Entry(schemas.PreferenceKind.Ref(name)); e != nil && !e.Gone() {
+			out = append(slices.Clip(out), name)
+		}
+	}
+	return slices.Sorted(slices.Values(out))
+}
+
+// recommended are the recommendations of a DAG.
+func recommended(t *state.Tree, dag *state.Entry) map[string]*schemas.PreferenceSpec {
 	spec := state.SpecOf[*schemas.DAGSpec](dag)
 	if !IsDAG(dag.Name) || dag.Gone() || spec == nil || len(spec.Nodes) != 1 || spec.Nodes[0].Name != Node {
 		return nil

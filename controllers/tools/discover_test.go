@@ -147,6 +147,11 @@ func TestDiscover(t *testing.T) {
 				fmt.Fprintf(&got, "? %s %s:", o.Category, o.Language)
 				for _, x := range o.Options {
 					fmt.Fprintf(&got, " %s", x.Tool)
+					for _, pro := range x.Pros {
+						if strings.HasPrefix(pro, "is run by ") {
+							fmt.Fprintf(&got, " (%s)", pro)
+						}
+					}
 				}
 				fmt.Fprintln(&got)
 			}

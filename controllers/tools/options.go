@@ -98,6 +98,13 @@ func Undecided(f Facts, found []Discovered) []Open {
 				return d.Language == language && d.Category == category && d.Confidence != Low
 			})
 			if o := Options(f, language, category); !sure && len(o) > 0 {
+				for i := range o {
+					for _, d := range found {
+						if d.Tool == o[i].Tool && d.Language == language && d.Category == category && d.Config != "" {
+							o[i].Pros = append(o[i].Pros, "is "+d.Why)
+						}
+					}
+				}
 				out = append(out, Open{category, language, counts[language], o})
 			}
 		}

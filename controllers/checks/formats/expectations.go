@@ -21,6 +21,7 @@ var expecting = sync.OnceValue(func() [][2]*regexp.Regexp {
 		pair(`(?m)^\s*right: ?(.+?)$`, `(?m)^\s*left: ?(.+?),?$`),                                                         // Rust
 		pair(`(?m)expected .+ to (?:deeply )?(?:equal|be) (.+)$`, `(?m)expected (.+?) to (?:deeply )?(?:equal|be) .+$`),   // chai, vitest
 		pair(`(?m)Failed asserting that .+ (?:matches expected|is identical to) (.+?)\.$`, `(?m)Failed asserting that (.+?) (?:matches expected|is identical to) .+\.$`),
+		pair(`^expected (.+), found .+`, `^expected .+?, found (.+)`),               // zig
 		pair(`(?m)AssertionError: .+ != (.+)$`, `(?m)AssertionError: (.+?) != .+$`), // unittest
 		pair(`(?m)\bwant(?:ed)?:?\s+(.+?)(?:[,;]|$)`, `(?m)\b(?:got|have):?\s+(.+?)(?:[,;]|$)`),
 	}

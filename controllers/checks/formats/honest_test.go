@@ -2,6 +2,7 @@ package formats
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"reconcile.dev/reconcile/controllers/checks"
@@ -26,6 +27,7 @@ func TestNoReaderGuessesSuccess(t *testing.T) {
 		{"tests that are not there", "junit", `<testsuite tests="2"></testsuite>`},
 		{"a test that fails after its subtests", "tap", "TAP version 14\n# Subtest: a\n    ok 1 - b\n    1..1\nnot ok 1 - a\n1..1\n"},
 		{"a test of node that fails after its subtests", "tap", "TAP version 13\n# Subtest: a\n    # Subtest: b\n    ok 1 - b\n    1..1\nnot ok 1 - a\n1..1\n"},
+		{"a test without a name that fails", "zig-test", "Build Summary: 3/3 steps succeeded; 1/2 tests passed (1 crashed)\n"},
 		{"a subtest with fewer results than planned", "tap", "TAP version 14\n# Subtest: a\n    ok 1 - b\n    1..3\nok 1 - a\n1..1\n"},
 	} {
 		r, err := Read(c.format, []byte(c.output), Options{Root: "/p"})
@@ -94,5 +96,19 @@ func TestRulesOfSARIFExtensions(t *testing.T) {
 		"results":[{"ruleId":"other","ruleIndex":0,"message":{"text":"m"}}]}]}`), Options{})
 	if err != nil || len(r.Findings) != 1 || r.Findings[0].Rule != "other" || r.Findings[0].Severity != checks.Medium {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// Formats of lines without a last one, in which silence proves nothing.
+func TestEnds(t *testing.T) {
+	var endless []string
+	for _, name := range Names() {
+		if !Ends(name) {
+			endless = append(endless, name)
+		}
+	}
+	want := "dart-machine dune-format flake8 gcc go-vet gofmt javac mix-format msbuild nixfmt prettier rdjsonl rustfmt shellcheck-gcc shfmt staticcheck statix tsc unformatted yamllint"
+	if got := strings.Join(endless, " "); got != want {
+		t.Errorf("%s\nwant %s", got, want)
 	}
 }

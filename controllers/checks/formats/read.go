@@ -18,7 +18,7 @@ func readers() map[string]reader {
 	return map[string]reader{
 		"sarif": readSARIF, "checkstyle": readCheckstyle, "rdjson": readRDJSON, "rdjsonl": readRDJSONL, "cargo-json": readCargo,
 		"go-test-json": readGoTest, "junit": readJUnit, "trx": readTRX, "tap": readTAP, "lsp": readLSP,
-		"jest-json": readJest, "rspec": readRSpec, "dart-test": readDartTest,
+		"jest-json": readJest, "rspec": readRSpec, "dart-test": readDartTest, "zig-test": readZig,
 		"libtest": libtest().read, "unittest": unittest().read, "exunit": exunit().read, "minitest": minitest().read, "nextest": nextest().read, "alcotest": alcotest().read,
 		"go-cover": readGoCover, "lcov": readLCOV, "cobertura": readCobertura, "coverage-py": readCoveragePy, "istanbul": readIstanbul,
 	}
@@ -34,11 +34,13 @@ func Names() []string {
 	return names
 }
 
-// endless are the formats that do not show where they end: an output that is cut between two lines looks like a whole one.
-var endless = []string{"flake8", "gcc", "go-vet", "gofmt", "javac", "prettier", "rdjsonl", "rustfmt", "shellcheck-gcc", "shfmt", "staticcheck", "tsc", "yamllint"}
-
-// Ends reports whether output in a format shows where it ends.
-func Ends(name string) bool { return !slices.Contains(endless, name) }
+// Ends reports whether output in a format shows where it ends: else one that is cut between two lines looks like a whole one.
+func Ends(name string) bool {
+	if f, ok := declared()[name]; ok {
+		return f.end != nil || len(f.Lines) == 0 && !f.Each
+	}
+	return name != "rdjsonl"
+}
 
 // Read reads output in the format of a name. The error says why the output is not in that format.
 func Read(name string, data []byte, o Options) (checks.Report, error) {

@@ -92,6 +92,9 @@ func (p *project) inspect(ctx context.Context, q InspectRequest, r *Inspection) 
 	if err := p.accept(ctx); err != nil {
 		return err
 	}
+	if c.Files, err = p.projectFiles(); err != nil {
+		return err
+	}
 	if r.Checks, err = c.Run(ctx, jobs); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -133,10 +134,9 @@ func (p *project) filesOfTest(c checks.Check, t checks.Test) ([]string, error) {
 // digest is a digest of files; with none, of all files of the project. A file that is missing counts, too.
 func (p *project) digest(files []string) (_ string, err error) {
 	if len(files) == 0 {
-		if files, err = p.allFiles(); err != nil {
+		if files, err = p.projectFiles(); err != nil {
 			return "", err
 		}
-		files = slices.DeleteFunc(files, p.ofTree)
 	}
 	h := sha256.New()
 	for _, f := range files {
@@ -149,14 +149,15 @@ func (p *project) digest(files []string) (_ string, err error) {
 	return hex.EncodeToString(h.Sum(nil)[:16]), nil
 }
 
-// ofTree reports whether a file is one of reconcile's own, such as the override itself.
-func (p *project) ofTree(file string) bool {
-	rel, err := filepath.Rel(p.treeDir(), filepath.Join(p.root, filepath.FromSlash(file)))
-	if err != nil {
-		return false
+// projectFiles lists the files of the project that are not reconcile's own, such as an override.
+func (p *project) projectFiles() ([]string, error) {
+	all, err := p.allFiles()
+	rel, relErr := filepath.Rel(p.root, p.treeDir())
+	if relErr != nil {
+		return all, err
 	}
-	first, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
-	return first == "specs" || first == "state"
+	wanted, observed := path.Join(filepath.ToSlash(rel), "specs")+"/", path.Join(filepath.ToSlash(rel), "state")+"/"
+	return slices.DeleteFunc(all, func(f string) bool { return strings.HasPrefix(f, wanted) || strings.HasPrefix(f, observed) }), err
 }
 
 func (p *project) treeDir() string {

@@ -104,6 +104,9 @@ func (p *project) test(ctx context.Context, q TestRequest, r *Testing) error {
 	}
 	c := p.checker(&q.CheckRequest, "")
 	c.Coverage = q.Coverage
+	if c.Files, err = p.projectFiles(); err != nil {
+		return err
+	}
 	if r.Checks, err = c.Run(ctx, jobs); err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func TestSharesCaches(t *testing.T) {
 	}
 }
 
-// faults are those that let a check write what later checks believe.
+// faults are those that let a check write what later checks believe, or the files that it is about.
 var faults = []mutants.Mutant{
 	{"tests write the shared cache", "caches.go", "t.Role.RunsTests() && !c.compiles || ", "", "TestSharesCaches"},
 	{"commands of the team write the shared cache", "caches.go", " || c.team", "", "TestSharesCaches"},
@@ -77,6 +77,12 @@ var faults = []mutants.Mutant{
 	{"a linter with plugins of the project writes the shared cache", "caches.go", " && !c.plugged(t, argv)", "", "TestSharesCaches"},
 	{"an escape hides a plugin", "caches.go", `, "\\u"`, "", "TestSharesCaches"},
 	{"in a positive control a program of the project is another's", "caches.go", "cmp.Or(c.project, c.Root)", "c.Root", "TestSharesCaches"},
+	{"a file that is written anew has changed", "altered.go", "f.sum == was.sum && ", "f.sum == was.sum && f.stat.Mtime == was.stat.Mtime && ", "TestAltered"},
+	{"a file of the same size has not changed", "altered.go", "f.sum == was.sum && ", "", "TestAltered"},
+	{"a file that is gone has not changed", "altered.go", "return f.gone == was.gone", "return true", "TestAltered"},
+	{"a large file never changes", "altered.go", "if f.sum == 0 && ", "if false && ", "TestAltered"},
+	{"a file that can be run now has not changed", "altered.go", " && f.stat.Mode&executable == was.stat.Mode&executable", "", "TestAltered"},
+	{"a time that a tool set is believed", "altered.go", "!is.gone && at.Add(checks.ClockTick).After(began)", "!is.gone", "TestAltered"},
 }
 
 func TestMutants(t *testing.T) { mutants.Suite{Mutants: faults}.Run(t) }

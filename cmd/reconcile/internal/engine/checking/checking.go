@@ -51,6 +51,9 @@ type Checker struct {
 	Cache string
 	// Alone ends whatever the tools left running, where the system can; it is for a process in which nothing else runs.
 	Alone bool
+	// Files are those of the project that tools have to leave as they are, below Root, with slashes. If one changes while they run, none of the
+	// checks passes.
+	Files []string
 	// Started is called with each job that begins, and the numbers of ended jobs and of all; nil: no one asks.
 	Started func(j tools.Job, done, total int)
 	// project is the root of the project where Root is that of a positive control; "": Root.
@@ -81,16 +84,27 @@ func (c *Checker) Run(ctx context.Context, jobs []tools.Job) ([]checks.Check, er
 			return nil, err
 		}
 	}
-	out, err := c.run(ctx, jobs)
+	before, err := remember(c.Root, c.Files)
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	out := make([]checks.Check, len(jobs))
+	ran := make([]checks.Span, len(jobs))
+	err = c.run(ctx, jobs, out, ran)
 	if c.Alone {
 		err = errors.Join(err, runner.EndOrphans())
 	}
+	if err != nil {
+		return out, err
+	}
+	altered, err := before.altered(began)
+	checks.Disturb(out, ran, altered)
 	return out, err
 }
 
 // run runs the jobs: first those that write the caches of others, while nothing else can change what they read.
-func (c *Checker) run(ctx context.Context, jobs []tools.Job) ([]checks.Check, error) {
-	out := make([]checks.Check, len(jobs))
+func (c *Checker) run(ctx context.Context, jobs []tools.Job, out []checks.Check, ran []checks.Span) error {
 	var first, rest []int
 	for i, j := range jobs {
 		if c.confined() && j.Own == nil && c.shares(j.Tool, j.Command(nil)) {
@@ -100,19 +114,19 @@ func (c *Checker) run(ctx context.Context, jobs []tools.Job) ([]checks.Check, er
 		}
 	}
 	done := 0
-	if err := c.together(ctx, jobs, first, out, &done); err != nil {
-		return nil, err
+	if err := c.together(ctx, jobs, first, out, ran, &done); err != nil {
+		return err
 	}
 	if c.confined() {
 		if err := c.compile(ctx, jobs); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return out, c.together(ctx, jobs, rest, out, &done)
+	return c.together(ctx, jobs, rest, out, ran, &done)
 }
 
 // together runs some of the jobs at the same time.
-func (c *Checker) together(ctx context.Context, jobs []tools.Job, some []int, out []checks.Check, done *int) error {
+func (c *Checker) together(ctx context.Context, jobs []tools.Job, some []int, out []checks.Check, ran []checks.Span, done *int) error {
 	errs := make([]error, len(some))
 	places := make(chan struct{}, runtime.NumCPU())
 	var group sync.WaitGroup
@@ -130,7 +144,9 @@ func (c *Checker) together(ctx context.Context, jobs []tools.Job, some []int, ou
 		mu.Unlock()
 		group.Go(func() {
 			defer func() { <-places }()
+			ran[i].From = time.Now()
 			out[i], errs[n] = c.one(ctx, jobs[i])
+			ran[i].To = time.Now()
 			mu.Lock()
 			*done++
 			mu.Unlock()
