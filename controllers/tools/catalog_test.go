@@ -57,14 +57,14 @@ var ranWith = map[string]string{
 	"mypy": "1.0.1", "node --test": "20.20.2", "oxlint": "1.94.0", "phpcs": "3.7.1", "phpunit": "9.6.7", "prettier": "3.10.1", "pylint": "2.16.2",
 	"pyright": "1.1", "pytest": "7.2.1", "rspec": "3.12.0", "rubocop": "1.39.0", "rustfmt": "1.95.0", "shellcheck": "0.9.0", "shfmt": "3.6.0",
 	"staticcheck": "0.6.1", "tsc": "7.0.2", "unittest": "3.11.7", "vitest": "4.1.12", "tape": "5.10", "yamllint": "1.29.0",
-	"google-java-format": "1.23.0", "gradle": "4.4.1", "ktlint": "1.8.0", "svelte-check": "4.7.8", "vue-tsc": "3.3.14", "zig build test": "0.16.0", "zig fmt": "0.16.0",
+	"google-java-format": "1.23.0", "gradle": "4.4.1", "ktlint": "1.8.0", "svelte-check": "4.7.8", "terraform fmt": "1.11.4", "tflint": "0.64.0", "vue-tsc": "3.3.14", "zig build test": "0.16.0", "zig fmt": "0.16.0",
 }
 
 // documented are those that were written from documentation alone, which the entries name: nobody could install them here. govulncheck was run without its
 // database.
 var documented = []string{"cargo audit", "cargo nextest", "credo", "dart analyze", "dart format", "dart test", "detekt", "dotnet build", "dotnet format", "dotnet test",
 	"govulncheck", "nixfmt", "ocamlformat", "php-cs-fixer", "phpstan", "ruff", "statix", "swift test",
-	"swift-format", "swiftlint", "terraform fmt", "tflint", "ty"}
+	"swift-format", "swiftlint", "ty"}
 
 // Of each tool that checks something it is known whether somebody has run it.
 func TestWhoRanTools(t *testing.T) {

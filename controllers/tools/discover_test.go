@@ -48,7 +48,7 @@ func TestCatalog(t *testing.T) {
 						continue // of cppcheck
 					}
 					for _, hole := range regexpHoles.FindAllString(a, -1) {
-						if !slices.Contains([]string{"{files}", "{packages}", "{report}", "{coverage}", "{scratch}", "{test}", "{suite}", "{file}", "{config}", "{configFolder}"}, hole) {
+						if !slices.Contains([]string{"{files}", "{packages}", "{report}", "{coverage}", "{scratch}", "{test}", "{suite}", "{file}", "{config}", "{configFolder}", "{folder}"}, hole) {
 							t.Errorf("%s: %s is no placeholder", where, hole)
 						}
 					}

@@ -14,6 +14,7 @@ import (
 //	{packages}   the folders of the files, as ./a/b; for the whole folder ./...
 //	{report}     the file into which the tool writes its output, or the folder for its files
 //	{config}     the tool's configuration, relative to its folder, and {configFolder} the folder of that
+//	{folder}     the folder where it runs, as an absolute path
 //	{coverage}   the file into which it writes what the tests ran
 //	{test}, {suite}, {file}   one test
 //

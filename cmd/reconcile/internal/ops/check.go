@@ -213,7 +213,7 @@ func absoluteFolder(dir string) (string, error) {
 func (p *project) trust(jobs []tools.Job, now bool) error {
 	commands := make([]string, len(jobs))
 	for i, j := range jobs {
-		commands[i] = commandLine(j.Tool.Folder, j.Command(map[string]string{"report": "REPORT", "coverage": "COVERAGE"}))
+		commands[i] = commandLine(j.Tool.Folder, j.Command(map[string]string{"report": "REPORT", "coverage": "COVERAGE", "folder": "."}))
 	}
 	return p.trustCommands(commands, now)
 }

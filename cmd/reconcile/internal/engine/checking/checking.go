@@ -170,7 +170,8 @@ func (c *Checker) Fix(ctx context.Context, jobs []tools.Job) (out []checks.Repai
 			continue
 		}
 		j.Tool.Role.Check, j.Own = t.Role.Fix, nil
-		ended, _, err := c.execute(ctx, t, j.Command(nil), filepath.Join(c.Root, filepath.FromSlash(t.Folder)), scratch, "")
+		dir := filepath.Join(c.Root, filepath.FromSlash(t.Folder))
+		ended, _, err := c.execute(ctx, t, j.Command(map[string]string{"folder": dir}), dir, scratch, "")
 		if err != nil {
 			return out, err
 		}
@@ -226,10 +227,11 @@ func (c *Checker) perform(ctx context.Context, j tools.Job, scratch string) (che
 	t := j.Tool
 	check = checks.Check{Tool: t.Tool, Category: t.Category, Language: t.Language, Folder: t.Folder, Version: t.Version, Files: len(j.Files), Sandbox: c.Sandbox}
 	report := filepath.Join(scratch, "report")
-	check.Command = j.Command(map[string]string{"report": report, "coverage": filepath.Join(scratch, "coverage"), "scratch": scratch})
+	dir := filepath.Join(c.Root, filepath.FromSlash(t.Folder))
+	check.Command = j.Command(map[string]string{"report": report, "coverage": filepath.Join(scratch, "coverage"), "scratch": scratch, "folder": dir})
 	own := *c
 	own.team = j.Own != nil
-	ended, took, err := own.execute(ctx, t, check.Command, filepath.Join(c.Root, filepath.FromSlash(t.Folder)), scratch, report)
+	ended, took, err := own.execute(ctx, t, check.Command, dir, scratch, report)
 	check.Seconds = took.Seconds()
 	return check, ended, err
 }
@@ -413,7 +415,7 @@ func (c *Checker) prove(ctx context.Context, t tools.Discovered, check checks.Ch
 		j.Files = slices.Sorted(maps.Keys(t.Role.Control.Files))
 	}
 	report := filepath.Join(scratch, "report")
-	ended, _, err := control.execute(ctx, t, j.Command(map[string]string{"report": report, "coverage": report, "scratch": scratch}), folder, scratch, report)
+	ended, _, err := control.execute(ctx, t, j.Command(map[string]string{"report": report, "coverage": report, "scratch": scratch, "folder": folder}), folder, scratch, report)
 	if err != nil {
 		return check, err
 	}
