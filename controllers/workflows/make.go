@@ -32,6 +32,12 @@ func Make(t *state.Tree, name, start string, a *schemas.ActionSpec) (*schemas.Se
 	dag := &schemas.DAGSpec{Session: name, Description: w.Title, Workflow: &schemas.WorkflowRun{Name: workflow, Start: start}, Params: w.Params, With: a.Params, Nodes: w.Nodes()}
 	err := skip(w, dag, a.Skip)
 	for _, name := range dag.ParamNames() {
+		if value, ok := a.Params[name]; ok && err == nil {
+			param := dag.Params[name]
+			if _, wrong := param.Take(value); wrong != nil {
+				err = fmt.Errorf("params.%s: %w", name, wrong)
+			}
+		}
 		if _, given := dag.Values()[name]; !given && err == nil {
 			err = fmt.Errorf("the parameter %s has no value: add it to params of the start, or write --param %[1]s=VALUE", name)
 		}

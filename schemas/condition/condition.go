@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/expr-lang/expr"
@@ -264,7 +265,7 @@ func (v *visitor) refuse(n ast.Node, message string) {
 func (p *Program) Holds(env Env) (bool, error) {
 	out, err := expr.Run(p.program, env)
 	if err != nil {
-		return false, errors.New(firstLine(err.Error()))
+		return false, p.failure(err)
 	}
 	ok, isBool := out.(bool)
 	if !isBool {
@@ -277,9 +278,38 @@ func (p *Program) Holds(env Env) (bool, error) {
 func (p *Program) Value(env any) (any, error) {
 	out, err := expr.Run(p.program, env)
 	if err != nil {
-		return nil, errors.New(firstLine(err.Error()))
+		return nil, p.failure(err)
 	}
 	return out, nil
+}
+
+// fieldless are the messages of the evaluation about a field of what has none, and what it is.
+var fieldless = []struct{ ends, is string }{
+	{"int(string)", "a text or a list"}, {"from <nil>", "nothing"}, {"from float64", "a number"}, {"from int", "a number"}, {"from bool", "true or false"},
+}
+
+// endsPath reports whether a character before a field is not part of what the field is of.
+func endsPath(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(`._?[]"-`, r)
+}
+
+// failure is an error of the evaluation on one line; of a field that there cannot be, it names what has no fields.
+func (p *Program) failure(err error) error {
+	if at, ok := errors.AsType[*file.Error](err); ok {
+		if strings.HasPrefix(at.Message, "invalid operation: float64 %") {
+			return fmt.Errorf("%% is for whole numbers: write int(…) around what comes before it (%d:%d)", max(at.Line, 1), at.Column+1)
+		}
+		lines := strings.Split(p.program.Source().String(), "\n")
+		line := []rune(lines[min(max(at.Line, 1), len(lines))-1])
+		before := strings.TrimRight(string(line[:min(max(at.Column, 0), len(line))]), `.?["'`)
+		base := before[strings.LastIndexFunc(before, endsPath)+1:]
+		for _, f := range fieldless {
+			if base != "" && strings.HasSuffix(at.Message, f.ends) {
+				return fmt.Errorf("%s has no fields: it is %s (%d:%d)", base, f.is, max(at.Line, 1), at.Column+1)
+			}
+		}
+	}
+	return errors.New(firstLine(err.Error()))
 }
 
 // Result decodes a recorded JSON result for [Need.Result]; nil without one.

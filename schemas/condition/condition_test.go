@@ -129,3 +129,25 @@ func TestDash(t *testing.T) {
 		}
 	}
 }
+
+// TestFieldless: an error about a field names what has none.
+func TestFieldless(t *testing.T) {
+	for expression, want := range map[string]string{
+		`needs.a.result.x`:                     "needs.a.result has no fields: it is a text or a list (1:16)",
+		"issue > 1 or\n  needs.n.result.x > 1": "needs.n.result has no fields: it is a number (2:18)",
+		`(needs.none.result.x) == 1`:           "needs.none.result has no fields: it is nothing (1:20)",
+		`needs.o.result.x.y`:                   "needs.o.result.x has no fields: it is true or false (1:18)",
+		`needs.a.result?.x`:                    "needs.a.result has no fields: it is a text or a list (1:17)",
+		`needs.n.result % 2 == 0`:              "% is for whole numbers: write int(…) around what comes before it (1:16)",
+		`int(needs.a.result) > 1`:              "invalid operation: int(text) (1:1)",
+	} {
+		prog, err := CompileValue(expression, Scope{Needs: []string{"a", "n", "none", "o"}}, Env{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = prog.Value(Env{Needs: map[string]Need{"a": {Result: "text"}, "n": {Result: 1.0}, "o": {Result: map[string]any{"x": true}}}})
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: %v; want %s", expression, err, want)
+		}
+	}
+}
