@@ -167,6 +167,8 @@ var faults = []mutants.Mutant{
 	{"the values of a matrix are not part of the key", "dags/plan/keys.go", "o.Raw(\"given\", given)", "_ = given"},
 	{"a join goes on without its nodes", "dags/join.go", "case !all:", "case !all && f.p == nil:"},
 	{"a join has no results", "dags/join.go", "&& len(f.next[at].Result) > 0 {", "&& len(f.next[at].Result) < 0 {"},
+	{"a loop goes on with its last round where all runs again", "dags/fold.go", "f.restartLoops(a.Spec.All)", "f.restartLoops(false)"},
+	{"a loop goes on with its last round where what it needs runs again", "dags/repeat.go", "(all || f.needsOthers(loop))", "all"},
 	{"rounds have no bound", "dags/repeat.go", "case f.rounds[i] >= loop.Max:", "case false:"},
 	{"another agent works although it cannot", "dags/health.go", "ails := f.ails(i, name)\n", "ails := f.ails(i, name)\n\t\tif name != named {\n\t\t\tails.why = \"\"\n\t\t}\n"},
 	{"an unhealthy agent works", "dags/health.go", "if why, _ := f.World.Ailing(agent); why != \"\" {", "if why, _ := f.World.Ailing(agent); why == \"never\" {"},

@@ -34,6 +34,7 @@ func (f *fold) restarts() bool {
 			f.gens[i]++
 		}
 	}
+	f.restartLoops(true)
 	return true
 }
 

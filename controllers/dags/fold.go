@@ -67,6 +67,9 @@ func (f *fold) run() {
 			continue
 		}
 		done.Moot = !f.apply(a, &done)
+		if a.Spec.Verb == schemas.VerbRetry {
+			f.restartLoops(a.Spec.All)
+		}
 		if done.Refused == "" {
 			f.beginScheduled(a.Entry.Name, a.Spec)
 		}

@@ -98,6 +98,36 @@ func (f *fold) restartLoop(i int32) {
 	}
 }
 
+// restartLoops begins loops again after a retry: all of them where all nodes run again, else those that need what runs again.
+func (f *fold) restartLoops(all bool) {
+	for range f.p.Loops {
+		f.bind()
+		begun := false
+		for l := range f.p.Loops {
+			loop := &f.p.Loops[l]
+			if f.rounds[loop.Node] > 1 && (all || f.needsOthers(loop)) {
+				f.setRound(loop, 1)
+				begun = true
+			}
+		}
+		if !begun {
+			return
+		}
+	}
+}
+
+// needsOthers reports whether what a loop needs has other keys than when it was last judged.
+func (f *fold) needsOthers(loop *plan.Loop) bool {
+	for _, m := range loop.Members {
+		for _, need := range f.p.Needs[m] {
+			if !slices.Contains(loop.Members, need) && f.keys[need] != f.b.Keys[need] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // addFormerRound adds the results of the round before to those that node i gets.
 func (f *fold) addFormerRound(i int32, out map[string]settle.Need) {
 	if f.b.Round(i) < 2 {
