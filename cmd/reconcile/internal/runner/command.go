@@ -95,7 +95,7 @@ func (a *attempt) start(out *output) (*process, error) {
 func (a *attempt) spawn(path string, argv []string, files []*os.File) (*process, error) {
 	start, ofAgent := spawn, a.isAgent() || a.task.Workspace != nil && a.task.Workspace.Kind == settle.CheckWorkspace
 	if ofAgent && (a.policy == nil || a.exposed) && a.runner.o.Sandbox != nil {
-		start = spawnSupervised
+		start = a.runner.supervisors.spawn
 	}
 	return start(path, argv, a.command.dir, a.command.env, files, a.bound.Group())
 }

@@ -127,13 +127,14 @@ type Runner struct {
 	// roster lists the processes of the machine.
 	roster roster
 	// programs are the caches of confined programs; guarded by mu.
-	programs programs
-	found    foundPrograms
-	base     []string // environment that every command starts from
-	secrets  *Secrets
-	leases   *leases
-	files    *workFiles
-	buffers  sync.Pool // of *buffers
+	programs    programs
+	supervisors supervisors
+	found       foundPrograms
+	base        []string // environment that every command starts from
+	secrets     *Secrets
+	leases      *leases
+	files       *workFiles
+	buffers     sync.Pool // of *buffers
 
 	// inTree counts the runs that have worked in the tree itself, inTreeNow those that do now.
 	inTree, inTreeNow atomic.Int64
@@ -286,6 +287,7 @@ func (r *Runner) Close(ctx context.Context) error {
 		r.hurryAll()
 		<-gone
 	}
+	r.supervisors.close()
 	return errors.Join(r.sweepOwn(until), r.removeLeftovers(), r.leases.close(), r.null.Close(), r.root.Close())
 }
 

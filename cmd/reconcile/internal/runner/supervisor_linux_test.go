@@ -1,7 +1,9 @@
 package runner
 
 import (
+	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +66,7 @@ func TestSupervisedRunsEnd(t *testing.T) {
 			}
 			g.await(e.Key)
 			assertGone(t, all)
+			g.end()
 			if last.parent > 1 && alive(last.parent) {
 				t.Errorf("%q: the supervisor survived", players)
 			}
@@ -117,5 +120,54 @@ func TestSupervisedStatus(t *testing.T) {
 	g.Submit(e)
 	if run := g.record(e.Key); !strings.Contains(run.Message, "the interpreter in its first line does not") {
 		t.Errorf("%q", run.Message)
+	}
+}
+
+// TestSupervisorsServeAgain: a run has the supervisor of one that has ended, which shows the later run alone; without a run it shows none.
+func TestSupervisorsServeAgain(t *testing.T) {
+	g := newSupervised(t)
+	serve := func(node string) (pid int, shown []string) {
+		t.Helper()
+		e := effect("dags/checks/"+node+"-0123456789abcdef-1", "sh", "-c", `echo $PPID; (exit 3) & wait; (setsid sleep 600 3>&- &); tr '\0' '\n' < /proc/$PPID/environ`)
+		e.Agent, e.Node, e.Command().Output = "coder", node, "text"
+		g.Submit(e)
+		run := g.record(e.Key)
+		var text string
+		_ = json.Unmarshal(run.Result, &text) // an empty one has no number
+		lines := strings.Split(text, "\n")
+		pid, err := strconv.Atoi(lines[0])
+		if err != nil || run.Outcome != schemas.OutcomeSucceeded {
+			t.Fatalf("%s: %+v", node, run)
+		}
+		if left := string(environOf(pid)); strings.Trim(left, "\x00") != "" {
+			t.Errorf("%s: after its run the supervisor shows %q", node, left)
+		}
+		return pid, lines[1:]
+	}
+	first, _ := serve("first")
+	second, shown := serve("second")
+	text := strings.Join(shown, "\n")
+	if second != first || !strings.Contains(text, "RECONCILE_RUN=dags/checks/second-") || !strings.Contains(text, tokenVar+"=") || strings.Contains(text, "first") {
+		t.Errorf("supervisor %d, then %d, which shows %q", first, second, shown)
+	}
+	unix.Kill(second, unix.SIGKILL)
+	third, _ := serve("third")
+	if third == second {
+		t.Error("a supervisor served after its end")
+	}
+	g.end()
+	if alive(third) {
+		t.Error("a supervisor without a run survived")
+	}
+}
+
+// TestSupervisorsHaveRoom: a supervisor serves only runs whose marks it can show.
+func TestSupervisorsHaveRoom(t *testing.T) {
+	env := []string{"PATH=/bin", "RECONCILE_RUN=dags/x/y-0123456789abcdef-1", "RECONCILE_RUNNER=no"}
+	room := len(marksIn(env))
+	narrow, wide := &supervisor{room: room - 1}, &supervisor{room: room}
+	all := &supervisors{idle: []*supervisor{narrow, wide}}
+	if s, err := all.take(env); s != wide || err != nil || len(all.idle) != 1 {
+		t.Errorf("%d bytes of %q: %v, %v; %d supervisors are left", room, env, s, err, len(all.idle))
 	}
 }
