@@ -446,13 +446,17 @@ func (s *DAGStatus) appliedActions() []AppliedAction { return s.Actions }
 
 func (s *DAGStatus) nodeStatuses() *NodeStatuses { return s.Nodes }
 
-// roomForNodes has room for as many nodes as there can be. The decoder makes it for ten, and then for twice as many again
+// roomForNodes has room for as many nodes as there can be: the given one, if that suffices. The decoder makes it for ten, and then for twice as many again
 // and again; nodes are large.
-func roomForNodes(canonical []byte) []Node {
-	if n := bytes.Count(canonical, []byte(`"name":`)); n > 0 {
+func roomForNodes(canonical []byte, room []Node) []Node {
+	switch n := bytes.Count(canonical, []byte(`"name":`)); {
+	case n == 0:
+		return nil
+	case n <= cap(room):
+		return room
+	default:
 		return make([]Node, 0, n)
 	}
-	return nil
 }
 
 // Priority orders work: critical before high before normal before low before background.

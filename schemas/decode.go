@@ -147,7 +147,7 @@ func (s *source) sound(k Kind, canonical []byte) Spec {
 	if err != nil {
 		return nil
 	}
-	spec, err := decodeSpec(k.New, text)
+	spec, err := decodeSpec(k.New, text, nil)
 	if err != nil {
 		return nil
 	}
@@ -178,7 +178,7 @@ func references(root *value, spec Spec) []Reference {
 
 // check decodes the spec, sets its defaults, and reports violations of its own rules in the undamaged parts.
 func (s *source) check(root *value, k Kind, canonical []byte, hurt *damage) (spec Spec, plain bool) {
-	spec, err := decodeSpec(k.New, canonical)
+	spec, err := decodeSpec(k.New, canonical, s.store.nodes[:0])
 	if err != nil {
 		line, col := root.position([]any{"spec"})
 		s.fail("wrong-value", line, col, "spec", "cannot be read: %v", err)
@@ -279,11 +279,12 @@ func (d *damage) covers(f *Finding, path []any) bool {
 	return false
 }
 
-// decodeSpec decodes the canonical form of a spec, without defaults. The spec's strings are parts of it.
-func decodeSpec(newSpec func() Spec, canonical []byte) (Spec, error) {
+// decodeSpec decodes the canonical form of a spec, without defaults. The spec's strings are parts of it, and the nodes of a DAG are in
+// room, if they fit.
+func decodeSpec(newSpec func() Spec, canonical []byte, room []Node) (Spec, error) {
 	s := newSpec()
 	if dag, ok := s.(*DAGSpec); ok {
-		dag.Nodes = roomForNodes(canonical)
+		dag.Nodes = roomForNodes(canonical, room)
 	}
 	_, err := quick.Parse(canonical, s, quick.ZeroCopy)
 	return s, err

@@ -166,15 +166,51 @@ func (n *NodeStatuses) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON decodes an object.
 func (n *NodeStatuses) UnmarshalJSON(data []byte) error {
-	byName := map[string]NodeStatus{}
-	if _, err := quick.Parse(bytes.Clone(data), &byName, quick.ZeroCopy); err != nil {
-		if err := json.Unmarshal(data, &byName); err != nil { // its errors are better
+	all, ok := sortedNodes(bytes.Clone(data))
+	if !ok {
+		byName := map[string]NodeStatus{}
+		if err := json.Unmarshal(data, &byName); err != nil {
 			return err
 		}
+		all = NodeStatusesOf(byName)
 	}
 	*n = NodeStatuses{}
-	if all := NodeStatusesOf(byName); all != nil {
+	if all != nil {
 		*n = *all
 	}
 	return nil
 }
+
+// sortedNodes decodes an object whose keys are sorted, as MarshalJSON writes them, without a map in between. It returns false for
+// any other one. The strings are parts of data.
+func sortedNodes(data []byte) (*NodeStatuses, bool) {
+	room := bytes.Count(data, []byte(`"state":`))
+	names, all := make([]string, 0, room), make([]NodeStatus, 0, room)
+	next, ok := data, true // the separator before a name
+	for sep := byte('{'); ok && !startsWith(next, '}'); sep = ',' {
+		names, all = append(names, ""), append(all, NodeStatus{})
+		last := len(names) - 1
+		if next, ok = parseAfter(next, sep, &names[last]); ok {
+			next, ok = parseAfter(next, ':', &all[last])
+		}
+		if last > 0 && names[last] <= names[last-1] {
+			return nil, false
+		}
+	}
+	statuses := make([]*NodeStatus, len(all))
+	for i := range all {
+		statuses[i] = &all[i]
+	}
+	return NewNodeStatuses(names, statuses), ok
+}
+
+// parseAfter decodes the JSON value after a separator into v, and returns what follows it; false for something else.
+func parseAfter(data []byte, sep byte, v any) (rest []byte, ok bool) {
+	if !startsWith(data, sep) {
+		return nil, false
+	}
+	rest, err := quick.Parse(data[1:], v, quick.ZeroCopy)
+	return bytes.TrimLeft(rest, " \t\r\n"), err == nil
+}
+
+func startsWith(data []byte, c byte) bool { return len(data) > 0 && data[0] == c }

@@ -238,7 +238,7 @@ func (o *Object) decoded() *typed {
 	if t := o.typed.Load(); t != nil {
 		return t
 	}
-	s, err := decodeSpec(o.newSpec, o.canonical)
+	s, err := decodeSpec(o.newSpec, o.canonical, nil)
 	if err != nil {
 		// The canonical form was validated before it got here; only a bug or a damaged cache gets to this line,
 		// and the cache is checked by digest.

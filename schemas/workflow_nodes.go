@@ -97,6 +97,9 @@ func (st *Step) prompt() string {
 
 // until is the expression over the result of a step that ends its iteration; "" for criteria that are text, which the agent judges.
 func (st *Step) until(names condition.Scope) string {
+	if st.CompletionCriteria == "" {
+		return "" // to compile nothing takes as long as to compile something
+	}
 	names.Result = true
 	if _, err := condition.CompileIn(st.CompletionCriteria, names); err != nil {
 		return ""

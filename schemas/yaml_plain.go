@@ -55,7 +55,8 @@ type valueStore struct {
 	used  int     // of first
 	spare []value // when first is used up
 
-	scratch []byte // room for the canonical form
+	scratch []byte   // room for the canonical form
+	nodes   [16]Node // room for those of a DAG while it is checked
 }
 
 // take returns an empty value, which may have room for fields or items.
@@ -81,6 +82,7 @@ func (s *valueStore) empty() {
 		*v = value{fields: v.fields[:0], items: v.items[:0]}
 	}
 	s.used, s.spare = 0, nil
+	clear(s.nodes[:])
 }
 
 // advance goes to the next line that says something.

@@ -40,7 +40,7 @@ func ParseLedger(p string, data []byte) (*Ledger, error) {
 			l.Open++
 		}
 	}
-	e := encoder{Encoder: sections.Encoder{B: make([]byte, 0, len(data)/2)}}
+	e := encoder{Encoder: sections.Encoder{B: make([]byte, 0, 2*len(data)/3)}}
 	e.ledger(records)
 	l.packed = bytes.Clone(e.B)
 	return l, nil

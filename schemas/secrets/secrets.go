@@ -39,6 +39,9 @@ type Finding struct {
 // Find scans a text for secrets, and returns the findings in order and without overlap. It ignores private text and the
 // marks of [Redact].
 func Find(text string) []Finding {
+	if text == "" {
+		return nil
+	}
 	s := secretScanner{detector: loaded(), text: text}
 	s.scan()
 	if len(s.found) == 0 {
