@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"reconcile.dev/reconcile/state/mutants"
 	"reconcile.dev/reconcile/vectors/embed"
 	"reconcile.dev/reconcile/vectors/graph"
 	"reconcile.dev/reconcile/vectors/lexical/lexicaltest"
@@ -77,14 +78,14 @@ func TestTextsAreReadOnce(t *testing.T) {
 		t.Error("it has learned something else")
 	}
 	want := sectionsOf(t, items, Options{Dims: 48, Embedder: trained}, sectionVectors)
-	for threads := range 3 {
+	for threads := mutants.Size(3, 1, 1); threads <= 3; threads++ {
 		f, err := os.Create(filepath.Join(t.TempDir(), "scratch"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer f.Close()
 		for _, o := range []Options{{}, {Scratch: f}} {
-			o.Dims, o.Threads = 48, threads+1
+			o.Dims, o.Threads = 48, threads
 			if !bytes.Equal(sectionsOf(t, items, o, sectionVectors), want) {
 				t.Errorf("%d threads, a scratch: %v: other vectors", o.Threads, o.Scratch != nil)
 			}

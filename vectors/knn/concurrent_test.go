@@ -40,7 +40,7 @@ func TestConcurrent(t *testing.T) {
 			})
 		}
 		r := rand.New(rand.NewPCG(9, 9))
-		for i := range 600 {
+		for i := range mutants.Size(200, 600, 600) {
 			change(t, x, r, items, i)
 			if err := x.Put(together(i % 2)...); err != nil {
 				t.Error(err)

@@ -90,6 +90,9 @@ func TestDamagedFileCache(t *testing.T) {
 
 // Few changes are kept beside the snapshot, many make a new one: of many inputs, or of one that comes to much.
 func TestWhenMuchChanges(t *testing.T) {
+	if testing.Short() {
+		t.Skip("indexes thousands of nodes, several times")
+	}
 	t.Parallel()
 	files := map[string]string{"go.mod": "module example.com/m\n"}
 	const inputs = 100
