@@ -85,7 +85,7 @@ func (s *Store) readFiles(ctx context.Context, root *os.Root, want []scanEntry, 
 				}
 				p := parts[i]
 				bad := r.part(want[p.from:p.to], out[p.from:p.to])
-				s.Working()
+				s.Working("read files")
 				mu.Lock()
 				troubles = append(troubles, bad...)
 				mu.Unlock()

@@ -214,7 +214,7 @@ func (s *Store) moveEach(mover *durable.Mover, moves []Move) (done []Move, err e
 		default:
 			return done, fmt.Errorf("move %s to the archive: %w", m.From, err)
 		}
-		s.Working()
+		s.Working("archive")
 	}
 	return done, nil
 }

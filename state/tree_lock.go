@@ -34,6 +34,15 @@ func (s *Store) Lock(ctx context.Context) (*Lock, error) {
 	return held, nil
 }
 
+// Locked reports whether another process holds the lock of the tree at this moment.
+func (s *Store) Locked() bool {
+	if s.held.Load() != nil {
+		return false
+	}
+	info, err := lock.Inspect(s.root, treeLockPath, s.lockOptions())
+	return err == nil && (info.State == lock.Live || info.State == lock.Foreign)
+}
+
 // lockOptions returns the options of all locks of this store.
 func (s *Store) lockOptions() lock.Options {
 	o := s.locks
@@ -67,10 +76,10 @@ func (l *Lock) Release() error {
 	return l.Lock.Release()
 }
 
-// Working tells the lock of the tree, if this store holds it, that work goes on, and so renews it; see [lock.Lock.Working].
-func (s *Store) Working() {
+// Working tells the lock of the tree, if this store holds it, that work goes on and at what, and so renews it; see [lock.Lock.Working].
+func (s *Store) Working(at string) {
 	if held := s.held.Load(); held != nil {
-		held.Working()
+		held.Working(at)
 	}
 }
 

@@ -89,7 +89,7 @@ func (s *Store) apply(ops []durable.Op) error {
 		if err := durable.Apply(s.root, tmpDir, part); err != nil {
 			return err
 		}
-		held.Working()
+		held.Working("write")
 	}
 	return nil
 }

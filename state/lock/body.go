@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -26,9 +27,14 @@ type body struct {
 	Timestamp time.Time // zero if missing or invalid
 	Agent     string
 	Nonce     string
-	Guard     string // proc.ID.Tag of the holder: holders with the same tag exclude each other by the guard
-	Start     int64  // proc.ID.Start of the holder
+	Guard     string    // proc.ID.Tag of the holder: holders with the same tag exclude each other by the guard
+	Start     int64     // proc.ID.Start of the holder
+	Since     time.Time // when the holder took the lock; zero if missing or invalid
+	Doing     string    // what it did last, in a word or two; "" if it did not say
 }
+
+// doingWidth is the fixed width of Doing in the file, in bytes, so that it can be overwritten.
+const doingWidth = 24
 
 type wireBody struct {
 	PID       int    `json:"pid"`
@@ -37,24 +43,33 @@ type wireBody struct {
 	Nonce     string `json:"nonce"`
 	Guard     string `json:"guard,omitempty"`
 	Start     int64  `json:"start,omitempty"`
+	Since     string `json:"since,omitempty"`
+	Doing     string `json:"doing,omitempty"`
 }
 
 func newBody(id proc.ID, agent string, now time.Time) body {
-	return body{PID: id.PID, Timestamp: now, Agent: agent, Nonce: rand.Text(), Guard: id.Tag, Start: id.Start}
+	return body{PID: id.PID, Timestamp: now, Agent: agent, Nonce: rand.Text(), Guard: id.Tag, Start: id.Start, Since: now}
 }
 
-const stampKey = `"timestamp":"`
+// The keys of the values that are overwritten, each with a fixed width.
+const (
+	stampKey = `"timestamp":"`
+	doingKey = `"doing":"`
+)
+
+func padded(doing string) string { return fmt.Sprintf("%-*.*s", doingWidth, doingWidth, doing) }
 
 func (b body) encode() []byte {
-	data, err := json.Marshal(wireBody{b.PID, stamp(b.Timestamp), b.Agent, b.Nonce, b.Guard, b.Start})
+	data, err := json.Marshal(wireBody{b.PID, stamp(b.Timestamp), b.Agent, b.Nonce, b.Guard, b.Start, stamp(b.Since),
+		padded(b.Doing)})
 	if err != nil { // strings and integers always encode
 		panic(err)
 	}
 	return append(data, '\n')
 }
 
-// timestampOffset finds the timestamp in the result of encode; the number before it cannot contain the key.
-func timestampOffset(data []byte) int { return bytes.Index(data, []byte(stampKey)) + len(stampKey) }
+// valueOffset finds the value of a key in the result of encode: within another value, a quotation mark has a backslash before it.
+func valueOffset(data []byte, key string) int { return bytes.Index(data, []byte(key)) + len(key) }
 
 // parseBody reads any program's lock file, field by field: an invalid field leaves its zero value, and so does a file
 // that is not a JSON object.
@@ -72,7 +87,9 @@ func parseBody(data []byte) body {
 		b.PID = int(pid)
 	}
 	_ = json.Unmarshal(raw["start"], &b.Start)
-	b.Timestamp = parseLockTime(raw["timestamp"])
+	b.Timestamp, b.Since = parseLockTime(raw["timestamp"]), parseLockTime(raw["since"])
+	_ = json.Unmarshal(raw["doing"], &b.Doing)
+	b.Doing = strings.TrimRight(b.Doing, " ")
 	return b
 }
 

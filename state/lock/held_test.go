@@ -142,12 +142,13 @@ func TestRenewedWhileWorking(t *testing.T) {
 	was := r.body()
 	for range 20 {
 		r.pass(50 * time.Second)
-		r.Working()
+		r.Working("decide")
 	}
 	if err := r.Check(); err != nil {
 		t.Error(err)
 	}
-	if is := r.body(); is.Timestamp.Sub(was.Timestamp) != 1000*time.Second || is.Nonce != was.Nonce {
+	if is := r.body(); is.Timestamp.Sub(was.Timestamp) != 1000*time.Second || is.Nonce != was.Nonce ||
+		!is.Since.Equal(was.Since) || is.Doing != "decide" {
 		t.Errorf("%+v became %+v", was, is)
 	}
 	if err := r.Release(); err != nil || r.next != nil {
@@ -163,7 +164,7 @@ func TestNotRenewedForOneThatHangs(t *testing.T) {
 	if is := r.body(); is.Timestamp.Sub(was.Timestamp) != time.Minute {
 		t.Errorf("renewed for %v, want a minute", is.Timestamp.Sub(was.Timestamp))
 	}
-	r.Working()
+	r.Working("write")
 	r.pass(5 * time.Second)
 	if err := r.Check(); !errors.Is(err, ErrStolen) {
 		t.Errorf("Check when it goes on: %v", err)
@@ -235,4 +236,25 @@ func TestWaits(t *testing.T) {
 	if o.wait(10) != 5*time.Second || o.wait(1000) != 5*time.Second || o.budget() != 6200*time.Millisecond {
 		t.Errorf("longest wait %v, budget %v", o.wait(10), o.budget())
 	}
+}
+
+// Who waits for a lock is told who holds it, since when and at what, and that it goes on: until the holder has not renewed it for 15 s.
+func TestBusyTellsWhoWorks(t *testing.T) {
+	r := newRenewed(t)
+	r.Working("decide")
+	r.pass(20 * time.Second)
+	o := r.c.options()
+	o.Backoff = time.Millisecond
+	for _, row := range []struct {
+		later, held time.Duration
+		works       bool
+	}{{0, 20 * time.Second, true}, {14 * time.Second, 34 * time.Second, true}, {2 * time.Second, 36 * time.Second, false}} {
+		r.c.now = r.c.now.Add(row.later)
+		_, err := Acquire(t.Context(), r.root, "f", o)
+		busy, ok := errors.AsType[*BusyError](err)
+		if !ok || busy.Works() != row.works || busy.PID != os.Getpid() || busy.Held.Round(time.Second) != row.held || busy.Doing != "decide" {
+			t.Errorf("after %v: %v, %+v, want works: %v", row.held, err, busy, row.works)
+		}
+	}
+	_ = r.Release()
 }

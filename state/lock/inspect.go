@@ -96,8 +96,23 @@ type BusyError struct {
 	Path  string        // the path of the locked file
 	PID   int           // of the holder; 0 if not known
 	Agent string        // the name of the holder
-	Age   time.Duration // since it was locked; 0 if not known
+	Age   time.Duration // since it was locked or renewed; 0 if not known
+	Held  time.Duration // since the holder took it; 0 if not known
+	Doing string        // what the holder did last; "" if not known
 	Hung  bool          // the holder is a live reconcile process that did not release the lock during the whole wait
+}
+
+// Works reports whether the holder is a live reconcile process that has renewed the lock lately, as it does while it goes on: the lock
+// becomes free without anybody's help.
+func (e *BusyError) Works() bool { return e.Hung && e.PID != 0 && e.Age < defaultStale/2 }
+
+// Holder says who holds the lock, since when, and what it does.
+func (e *BusyError) Holder() string {
+	text := fmt.Sprintf("process %d (%s), which has held it for %s", e.PID, e.Agent, e.Held.Round(time.Second))
+	if e.Doing != "" {
+		text += " (" + e.Doing + ")"
+	}
+	return text
 }
 
 func (e *BusyError) Error() string {
@@ -131,7 +146,10 @@ func busyGuard(d disk, path string, o Options) error {
 	if f, err := d.open(lockFile); err == nil {
 		b := parseBody(f.content())
 		f.close()
-		e.PID, e.Agent, e.Age = b.PID, b.Agent, b.age(o.Now())
+		e.PID, e.Agent, e.Age, e.Doing = b.PID, b.Agent, b.age(o.Now()), b.Doing
+		if !b.Since.IsZero() {
+			e.Held = max(0, elapsed(b.Since, o.Now()))
+		}
 	}
 	return e
 }

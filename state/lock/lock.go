@@ -120,6 +120,7 @@ type Lock struct {
 	acquired time.Time // for the log; zero without one
 
 	worked atomic.Bool // since the last renewal
+	doing  atomic.Pointer[string]
 	mu     sync.Mutex  // guards the following fields, between the holder and the renewal
 	since  time.Time   // the timestamp in L, with its monotonic reading
 	idle   int         // renewals since the last Working

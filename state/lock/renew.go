@@ -17,9 +17,14 @@ const renewals = 12
 // every returns the time between two renewals: three fit into the time that a lock may be held.
 func (o Options) every() time.Duration { return o.hold() / 3 }
 
-// Working notes that the holder of the lock has worked, so that the lock is renewed. A holder of a lock for longer than a
-// minute calls it regularly; it is cheap, and safe for concurrent use.
-func (l *Lock) Working() { l.worked.Store(true) }
+// Working notes that the holder of the lock has worked, so that the lock is renewed, and at what, in one or two words of ASCII for those
+// who wait. A holder of a lock for longer than a minute calls it regularly; it is cheap, and safe for concurrent use.
+func (l *Lock) Working(at string) {
+	l.worked.Store(true)
+	if was := l.doing.Load(); was == nil || *was != at {
+		l.doing.Store(&at)
+	}
+}
 
 // keep starts to renew the lock, until it is released.
 func (l *Lock) keep() {
@@ -53,8 +58,12 @@ func (l *Lock) touch() error {
 		return err
 	}
 	now := l.o.Now()
-	at := timestampOffset(l.body)
-	if err := l.own.writeAt([]byte(stamp(now)), int64(at)); err != nil {
+	at := valueOffset(l.body, stampKey)
+	copy(l.body[at:], stamp(now))
+	if doing := l.doing.Load(); doing != nil {
+		copy(l.body[valueOffset(l.body, doingKey):], padded(*doing))
+	}
+	if err := l.own.writeAt(l.body[at:], int64(at)); err != nil {
 		return durable.Advise(fmt.Errorf("renew the lock of %s: %w", l.path, err))
 	}
 	if err := l.mine(); err != nil {

@@ -135,7 +135,7 @@ func damagedCache(err error) bool {
 
 // doing reports the progress of a long step over issues. It also renews the tree's lock, if held.
 func (f *Files) doing(step string, done, total int) {
-	f.store.Working()
+	f.store.Working(step)
 	if f.o.Doing != nil {
 		f.o.Doing(step, done, total)
 	}

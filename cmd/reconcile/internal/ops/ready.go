@@ -21,9 +21,9 @@ type ReadyRequest struct {
 }
 
 // Ready lists the ready items of a ReadyRequest, on which an agent or a person can work now, the most urgent first. It
-// is never nil. Unless another run is active, it first decides and writes the statuses; it starts nothing.
+// is never nil. Unless another run is active, it first decides and writes the statuses; it starts nothing, and waits for nobody.
 func Ready(ctx context.Context, env Env, q ReadyRequest) ([]work.Item, error) {
-	o, err := env.openReady(ctx, q)
+	o, err := env.openReady(ctx, q, false)
 	if err != nil {
 		return nil, typed(err)
 	}
@@ -44,14 +44,18 @@ func Ready(ctx context.Context, env Env, q ReadyRequest) ([]work.Item, error) {
 
 func (q ReadyRequest) about(it work.Item) bool { return q.Issue == nil || it.Issue == *q.Issue }
 
-// openReady opens and updates the tree, and checks the agent of the request.
-func (e Env) openReady(ctx context.Context, q ReadyRequest) (*openTree, error) {
+// openReady opens the tree, checks the agent of the request, and updates the tree, which a look leaves to a process that holds its lock.
+func (e Env) openReady(ctx context.Context, q ReadyRequest, claims bool) (*openTree, error) {
 	o, err := e.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if q.Agent != "" {
 		_, err = findAgent(o.tree, q.Agent)
+	}
+	if err == nil && !claims && !q.NoRun && !e.Caller.InRun() && o.store.Locked() {
+		q.NoRun = true
+		e.note(otherAtWork)
 	}
 	if err == nil {
 		_, err = e.update(ctx, o, q.NoRun, engine.Request{DecideOnly: true})
@@ -81,7 +85,7 @@ func Claim(ctx context.Context, env Env, q ReadyRequest) (r ClaimResult, err err
 		return r, badField("claim", " needs --agent, the name of who takes the item")
 	}
 	q.Agent = r.Agent
-	o, err := env.openReady(ctx, q)
+	o, err := env.openReady(ctx, q, true)
 	if err != nil {
 		return r, typed(err)
 	}

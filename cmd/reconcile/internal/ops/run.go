@@ -239,7 +239,7 @@ func (e Env) update(ctx context.Context, o *openTree, noRun bool, q engine.Reque
 	switch {
 	case noRun || e.Caller.InRun():
 	case anyClaim(o.tree):
-		e.note("another run is at work; this is how things stand")
+		e.note(otherAtWork)
 	default:
 		out, err := e.runLoop(ctx, q, false)
 		if out.LedgersBusy != nil && q.DecideOnly {
@@ -257,6 +257,8 @@ func (e Env) update(ctx context.Context, o *openTree, noRun bool, q engine.Reque
 	}
 	return whole, o.refresh(ctx, nil)
 }
+
+const otherAtWork = "another run is at work; this is how things stand"
 
 // anyClaim reports whether a live process performs an effect in this tree.
 func anyClaim(t *state.Tree) bool {

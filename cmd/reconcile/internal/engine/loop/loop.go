@@ -224,6 +224,7 @@ func (l *Loop) newRun(watching bool) *run {
 
 func (l *Loop) begin(ctx context.Context, watching bool) (*run, error) {
 	s := l.newRun(watching)
+	s.whole = ctx
 	if err := s.recoverKilled(ctx); err != nil {
 		return nil, err
 	}

@@ -27,6 +27,12 @@ var faults = []mutants.Mutant{
 		"\t\tif f.area != areaLedgers {\n\t\t\tu.about(f, !had)\n\t\t}\n"},
 }
 
+// lockFaults are those in waiting for the lock of the tree.
+var lockFaults = []mutants.Mutant{
+	{"one that hangs is waited for", "lock.go", "!ok || !busy.Works()", "!ok"},
+	{"one that goes on is not waited for", "lock.go", "!ok || !busy.Works()", "ok || err == nil"},
+}
+
 // dormantFaults are those in leaving dormant objects.
 var dormantFaults = []mutants.Mutant{
 	{"a change of a dormant file is not seen during a run", "../../../../../state/refresh.go", "was.statHash != new(fingerprinter)", "false && was.statHash != new(fingerprinter)"},
@@ -75,5 +81,6 @@ func TestMutants(t *testing.T) {
 		mutants.NoticedBy("TestRunSinceSettledLeaves|TestTreeWithDormantObjects", dormantFaults),
 		mutants.NoticedBy("TestDistrust$|TestDistrustPreferences|TestDistrustReplies|TestMarkedWhileItRuns", distrustFaults),
 		mutants.NoticedBy("TestStatusThatWaits", stampFaults),
+		mutants.NoticedBy("TestAcquireWaitsForOneThatGoesOn", lockFaults),
 	)}.Run(t)
 }

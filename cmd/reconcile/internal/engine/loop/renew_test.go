@@ -52,7 +52,7 @@ func TestLockIsKeptWhileTheMemoryIsSettled(t *testing.T) {
 		m.between = func() {
 			for range 40 {
 				time.Sleep(4 * time.Second)
-				l.Store.Working()
+				l.Store.Working("memory")
 			}
 		}
 		if r, err := l.Once(t.Context()); err != nil || job(t, r.Tree).Phase != schemas.DAGSucceeded {

@@ -80,6 +80,10 @@ type run struct {
 
 	lock     *state.Lock // kept since the last turn; nil if not held
 	lockedAt time.Time   // when it was taken
+	// lockWaits is the process that the run waits for to take it; 0 for none. whole ends when the run is told to stop, which a turn does not
+	// look at; nil for a run that only decides.
+	lockWaits int
+	whole     context.Context
 
 	memoryState memoryState // relation of the memory to tree
 	memorySwept bool        // leftover locks in the memory's folder were removed
@@ -327,7 +331,7 @@ func (s *run) awaits(only *settle.Selection) bool {
 
 // progress reports the current step of a turn, and renews the lock of the tree during long work.
 func (s *run) progress(step string, done, total int) {
-	s.loop.Store.Working()
+	s.loop.Store.Working(step)
 	if s.loop.Progress != nil {
 		s.loop.Progress(step, done, total)
 	}

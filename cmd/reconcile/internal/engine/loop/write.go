@@ -33,7 +33,7 @@ func (s *run) flush(ctx context.Context, force bool) error {
 		if !force && s.canDefer(e) || ref.Kind == schemas.ClarificationRequestKind.Name && s.onBusyLedger(ref, "") {
 			continue
 		}
-		s.loop.Store.Working()
+		s.loop.Store.Working("write")
 		data, err := state.EncodeStatus(ref, e.Status())
 		if err != nil {
 			return fmt.Errorf("%s: %w", ref, err)
