@@ -26,7 +26,8 @@ func failedTool(o transcriptObject) (text string, failed bool) {
 		if out := outputOf(o, "content"); out != nil {
 			text, failed = out.text("output", "stderr", "error", "stdout"), isExit(exitCode(out))
 		}
-		failed = failed || o.is("is_error") || o.is("isError") || o.text("status") == "error" || isExit(exitCode(o))
+		failed = failed || o.is("is_error") || o.is("isError") || o.text("status") == "error" || isExit(exitCode(o)) ||
+			o.text("role") == "tool" && o["is_error"] == nil && strings.HasPrefix(text, "Traceback (")
 		rest, code := exitTold(text)
 		return rest, (failed || isExit(code)) && !strings.Contains(text, "<tool_use_error>")
 	case typ == "command_execution": // of "codex exec --json"

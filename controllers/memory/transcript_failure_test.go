@@ -37,6 +37,9 @@ func TestFailuresOfCommands(t *testing.T) {
 			"A command failed: rm: cannot remove x: Permission denied"},
 		{"a tool's message with its exit code", `{"role":"tool","content":{"exit_code":2,"stderr":"ls: cannot access y"}}`,
 			"A command failed: ls: cannot access y"},
+		{"a tool's message with a trace", `{"role":"tool","content":"Traceback (most recent call last):\n  File \"a.py\", line 3\nValueError: bad port"}`,
+			"A command failed: ValueError: bad port"},
+		{"a tool's message of a success with a trace", `{"role":"tool","is_error":false,"content":"Traceback (most recent call last):\nValueError: x"}`, ""},
 		{"a tool's message of a success", `{"role":"tool","content":"Exit code: 0\nerror: 0"}`, ""},
 		{"an output that speaks of another one", `{"role":"tool","content":"` + strings.Repeat("a line of a page\n", 20) +
 			`Exit code: 1\n` + strings.Repeat("a line of a page\n", 20) + `"}`, ""},
