@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo/message"
@@ -27,7 +28,35 @@ const (
 // Inspect returns an exec.Cmd of git with these args, which reads the repository around dir and runs no program of its
 // configuration. environ is the environment; variables that point git at another repository are dropped.
 func Inspect(ctx context.Context, dir string, environ []string, args ...string) *exec.Cmd {
-	return newGit(ctx, readOnly, "git", dir, environ, args...)
+	cmd := newGit(ctx, readOnly, "git", dir, environ, args...)
+	if len(args) > 0 && (args[0] == "diff" || args[0] == "status") {
+		cmd.Env = append(cmd.Env, withoutFilters(ctx, "git", dir, environ)...)
+	}
+	return cmd
+}
+
+// withoutFilters returns variables with which git knows no filter driver of the configuration around dir: it runs them when it compares
+// files of the work tree. A file with a filter then differs if its size or times are not those in the index.
+func withoutFilters(ctx context.Context, git, dir string, environ []string) (env []string) {
+	out, err := newGit(ctx, readOnly, git, dir, environ, "config", "--name-only", "-z", "--get-regexp", `^filter\.`).Output()
+	if err != nil {
+		return nil // there is none; of another error, the command itself complains
+	}
+	n := 0
+	for _, kv := range environ {
+		if count, ok := strings.CutPrefix(kv, "GIT_CONFIG_COUNT="); ok {
+			n, _ = strconv.Atoi(count)
+		}
+	}
+	for _, key := range nulSplit(out) {
+		value := "" // of clean, smudge and process: no program
+		if strings.HasSuffix(key, ".required") {
+			value = "false"
+		}
+		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", n, key), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", n, value))
+		n++
+	}
+	return append(env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", n))
 }
 
 // newGit creates every git command of this program; see Inspect.

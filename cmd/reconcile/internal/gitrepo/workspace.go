@@ -484,7 +484,11 @@ func (r *Repo) Diff(ctx context.Context, c Comparison) ([]byte, error) {
 	if args = append(args, cmp.Or(c.From, emptyTree)); c.To != "" {
 		args = append(args, c.To)
 	}
-	return k.run(ctx, call{env: []string{"GIT_LITERAL_PATHSPECS=1"}}, append(append(args, "--"), c.Paths...)...)
+	env := []string{"GIT_LITERAL_PATHSPECS=1"}
+	if c.To == "" && !c.Staged {
+		env = append(env, withoutFilters(ctx, k.git, k.worktree, os.Environ())...)
+	}
+	return k.run(ctx, call{env: env}, append(append(args, "--"), c.Paths...)...)
 }
 
 // WhileStill calls do while no process of reconcile and no git command changes the index and the files that it describes: it
