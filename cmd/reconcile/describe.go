@@ -57,7 +57,7 @@ func (a *app) describe(ctx context.Context, q ops.DescribeRequest) error {
 	d, err := ops.Describe(ctx, a.env(), q)
 	return a.result(d, err, func() error {
 		a.noteInterrupted(d.Entry.Ref, d.Interrupted)
-		return render.Describe(a.stdout, a.palette(), render.Description{Entry: d.Entry, Details: d.Details, Path: d.Path, Why: d.Why, Referrers: d.Referrers, Gates: d.Gates, Held: d.Held, Estimate: d.Estimate, Origins: d.Origins,
+		return render.Describe(a.stdout, a.palette(), render.Description{Entry: d.Entry, Details: d.Details, Path: d.Path, Why: d.Why, Referrers: d.Referrers, Gates: d.Gates, Held: d.Held, Estimate: d.Estimate, Origins: d.Origins, Pipelines: d.Pipelines,
 			Missing: d.OutputsMissing, Changed: d.OutputsChanged}, a.now())
 	})
 }

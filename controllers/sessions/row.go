@@ -10,6 +10,7 @@ import (
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/controllers/workflows"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/vectors/project"
 )
 
@@ -42,6 +43,27 @@ func qualityLine(s *schemas.SessionStatus) string {
 		}
 	}
 	return line
+}
+
+// ActivePipelines are the pipelines of a session that work or wait, by task; nil of anything else.
+func ActivePipelines(t *state.Tree, session *state.Entry) map[string]*schemas.PipelineStatus {
+	st, ok := session.Status().(*schemas.SessionStatus)
+	if !ok {
+		return nil
+	}
+	out := map[string]*schemas.PipelineStatus{}
+	for _, name := range st.ActiveDAGs {
+		e := t.Entry(schemas.DAGKind.Ref(name))
+		if e == nil {
+			continue
+		}
+		for node, s := range schemas.NodesIn(e.Status()).All() {
+			if p := s.Pipeline; p != nil && p.State != schemas.PipelineCompleted && p.State != schemas.PipelineFailed {
+				out[e.Ref.String()+":"+node] = p
+			}
+		}
+	}
+	return out
 }
 
 // severities counts by severity, as "1 critical, 2 high".

@@ -21,6 +21,7 @@ import (
 	"reconcile.dev/reconcile/controllers/nodes"
 	"reconcile.dev/reconcile/controllers/progress"
 	"reconcile.dev/reconcile/controllers/readiness"
+	"reconcile.dev/reconcile/controllers/sessions"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/controllers/turns"
 	"reconcile.dev/reconcile/controllers/workflows"
@@ -51,6 +52,8 @@ type Description struct {
 	Gates []dags.Gate `json:"gates,omitempty"`
 	// Held says of nodes which wait for others that touch the same files which ones these are, by node.
 	Held map[string]string `json:"held,omitempty"`
+	// Pipelines are those of a session that work or wait, by task.
+	Pipelines map[string]*schemas.PipelineStatus `json:"pipelines,omitempty"`
 	// Estimate says how far a DAG with work is, and how long the rest may take.
 	Estimate *progress.Estimate `json:"estimate,omitempty"`
 
@@ -86,7 +89,7 @@ func Describe(ctx context.Context, env Env, q DescribeRequest) (Description, err
 	if e.Object != nil {
 		d.Path = e.Object.Path
 	}
-	d.Origins = dags.Origins(e)
+	d.Origins, d.Pipelines = dags.Origins(e), sessions.ActivePipelines(t, e)
 	if q.At == "" {
 		if e.Kind == schemas.DAGKind.Name {
 			d.Held = dags.HeldNodes(e, dags.TouchingIn(t))

@@ -27,14 +27,15 @@ type Description struct {
 	Entry     *state.Entry
 	Details   []settle.Column // of the kind
 	Path      string
-	Why       []string            // why it is not ready
-	Referrers []string            // objects that name it
-	Gates     []dags.Gate         // that wait for an approval
-	Held      map[string]string   // the work that nodes wait for which touch the same files, by node
-	Estimate  *progress.Estimate  // of a DAG with work; else nil
-	Origins   []dags.Origin       // of nodes that were reused, or ran again
-	Missing   map[string][]string // missing declared outputs, by node
-	Changed   map[string][]string // declared outputs that changed since their runs, by node
+	Why       []string                           // why it is not ready
+	Referrers []string                           // objects that name it
+	Gates     []dags.Gate                        // that wait for an approval
+	Held      map[string]string                  // the work that nodes wait for which touch the same files, by node
+	Estimate  *progress.Estimate                 // of a DAG with work; else nil
+	Origins   []dags.Origin                      // of nodes that were reused, or ran again
+	Pipelines map[string]*schemas.PipelineStatus // of a session
+	Missing   map[string][]string                // missing declared outputs, by node
+	Changed   map[string][]string                // declared outputs that changed since their runs, by node
 }
 
 // descriptionPage is a description being written. Writing to its buffer does not fail.
@@ -55,6 +56,7 @@ func Describe(w io.Writer, palette Palette, d Description, now time.Time) error 
 	}
 	p.section("Spec", p.spec(e))
 	p.section("Conditions", p.conditions(e))
+	p.section("Pipelines", p.lines(pipelineLines(d.Pipelines)))
 	p.section("Nodes", p.nodes(e, d.Held))
 	for i := range d.Gates {
 		p.section("To approve: "+d.Gates[i].Node, p.gate(&d.Gates[i], e.Ref.String()))
@@ -67,6 +69,20 @@ func Describe(w io.Writer, palette Palette, d Description, now time.Time) error 
 	p.section("History", p.history(e))
 	_, err := w.Write(p.b.Bytes())
 	return err
+}
+
+// pipelineLines say how far pipelines are, by task.
+func pipelineLines(all map[string]*schemas.PipelineStatus) (lines []string) {
+	for _, task := range slices.Sorted(maps.Keys(all)) {
+		p, line := all[task], task+": "+all[task].State
+		for _, part := range []struct{ what, text string }{{"inspected", looped(p.Inspected, p.InspectorLoops)}, {"reviewed", p.Reviewed}, {"tested", looped(p.Tested, p.TesterLoops)}} {
+			if part.text != "" {
+				line += "; " + part.what + ": " + part.text
+			}
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 // describeWhy writes the Why section of each description: why the object, or its named node of a DAG, is in its state.
