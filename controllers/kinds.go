@@ -67,7 +67,31 @@ func MirrorOptions(t *state.Tree, o mirror.Options) mirror.Options {
 	return o
 }
 
-// Origins groups the sound objects of a tree by the origin of their files. Those of users are left out, and so no dormant one is loaded.
+// Resting lists the objects of a tree that want nothing, by the rows of their kinds, except those that are dormant already.
+func Resting(t *state.Tree) (out []schemas.Ref) {
+	for _, k := range settle.TableOf(t) {
+		if k.Rests == nil {
+			continue
+		}
+		rests := k.Rests(t)
+		for _, e := range t.Active(k.Name) {
+			if isSettled(e) && rests(e) {
+				out = append(out, e.Ref)
+			}
+		}
+	}
+	return out
+}
+
+// isSettled reports whether nothing of an object is under way: it is declared as it is, its status is about that, and no run of it asked
+// anything, taught anything, was an agent's or left outputs.
+func isSettled(e *state.Entry) bool {
+	return e.Object != nil && e.Object == e.Object.Declared() && len(e.Claims) == 0 &&
+		!e.RunsHave(state.Asks|state.Learned|state.OfAgent|state.Outputs) &&
+		(!e.HasStatus() || e.Brief().ObservedDigest == e.Object.Digest && e.Brief().Stalled != schemas.True)
+}
+
+// Origins groups the sound objects of a tree by the origin of their files. Those of users are left out.
 func Origins(t *state.Tree) map[settle.Origin][]*schemas.Object {
 	out := map[settle.Origin][]*schemas.Object{}
 	for _, k := range settle.TableOf(t) {
@@ -78,7 +102,11 @@ func Origins(t *state.Tree) map[settle.Origin][]*schemas.Object {
 		if of == nil {
 			continue
 		}
-		for _, e := range t.Active(k.Name) {
+		entries := t.Active
+		if !k.RestOfUsers {
+			entries = t.Entries
+		}
+		for _, e := range entries(k.Name) {
 			if e.Object == nil {
 				continue
 			}
@@ -91,7 +119,8 @@ func Origins(t *state.Tree) map[settle.Origin][]*schemas.Object {
 }
 
 // Archivable lists the spec files that were retired longer ago than archive.after. They go to the archive, where they are read
-// as before. They are sorted by their paths. next is when another one is due; zero means never.
+// as before. They are sorted by their paths. next is when another one is due; zero means never. Dormant objects are not due before the time
+// that it returned for the settled tree.
 func Archivable(t *state.Tree, now time.Time) (moves []state.Move, next time.Time) {
 	after := t.Settings().Archive.After.Std()
 	if after == 0 {
@@ -103,7 +132,7 @@ func Archivable(t *state.Tree, now time.Time) (moves []state.Move, next time.Tim
 			continue
 		}
 		retired := k.Retired(t)
-		for _, e := range t.Entries(k.Name) {
+		for _, e := range t.Active(k.Name) {
 			if e.Object == nil || !strings.HasPrefix(e.Object.Path, folders.Specs+"/") {
 				continue
 			}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"sync"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // In a tree whose objects are mostly dormant, a run loads only the others: the active objects, and those that differ from
-// the tree that was settled last. If a change affects dormant objects, the run loads everything.
+// the tree that was settled last. A change wakes the dormant objects that it affects.
 
 // activeLoad loads the active objects of a tree.
 type activeLoad struct {
@@ -48,15 +49,16 @@ func (s *Store) loadActive(ctx context.Context) (t *Tree, changed []schemas.Ref,
 	}
 	gen := s.generation()
 	was, ok := s.readSettled()
-	if !ok || !s.freshScanValid(gen) || s.freshScan.hasErrors() {
+	due := was.Summary.Archive
+	if !ok || !due.IsZero() && !s.opts.Now().Before(due) || !s.freshScanValid(gen) || s.freshScan.hasErrors() {
 		return nil, nil, nil, nil
 	}
 	l := &activeLoad{store: s, first: s.freshScan, model: m, woken: map[int]bool{}, known: map[string]*file{}}
 	if l.base = s.readBase(was, m); l.base == nil || !s.shouldSkipDormant(l.base) || !l.openCache(was) {
 		return nil, nil, nil, nil
 	}
-	defer l.records.Close()
 	if changed, ok, err = l.load(ctx, was); !ok || err != nil {
+		l.records.Close()
 		return nil, nil, nil, err
 	}
 	s.freshScan, s.model, s.seenGen, s.folded = nil, m, gen, nil
@@ -78,6 +80,7 @@ func (l *activeLoad) load(ctx context.Context, was settled) (changed []schemas.R
 	m := l.model
 	m.dormant = newDormants(l.base)
 	m.dormant.activated = l.woken
+	m.dormant.reader = &dormantReader{base: l.base, from: l.reader(), objects: map[int]*dormantObject{}, unready: map[string]int{}}
 	l.collect()
 	read, troubles, err := l.store.readFiles(ctx, l.store.root, l.want, l.known)
 	if err != nil || len(troubles) > 0 {
@@ -86,6 +89,9 @@ func (l *activeLoad) load(ctx context.Context, was settled) (changed []schemas.R
 	for _, f := range append(l.files, read...) {
 		m.put(f)
 	}
+	if !l.wakeAffected(read) {
+		return nil, false, nil
+	}
 	l.store.crossCheckAll(m, "")
 	m.inputs = l.store.newInputs(m)
 	if _, err := l.store.readInputs(ctx, m, nil); err != nil {
@@ -93,24 +99,24 @@ func (l *activeLoad) load(ctx context.Context, was settled) (changed []schemas.R
 	}
 	m.declared = l.store.newDeclaredOutputs(m)
 	m.declared.refresh(m.declared.paths())
-	s := l.store.since(m, was, l.base, l.known)
-	if changed, ok = s.refs(); !ok {
-		return nil, false, nil
-	}
-	for ref := range s.update.touched {
-		ok = ok && !m.dormant.has(ref)
-	}
+	changed, ok = l.store.since(m, was, l.base, l.known).refs()
+	return changed, ok, nil
+}
+
+// wakeAffected wakes the dormant objects that changed files concern, of which some were read again.
+func (l *activeLoad) wakeAffected(read []*file) bool {
+	m := l.model
 	for _, f := range read {
-		was, there := l.base.named(f.path)
-		ok = ok && (there && was.content == f.content() || !m.dormant.affects(f))
-	}
-	for p, f := range l.known {
-		if now := m.files[p]; now == nil || now.content() != f.content() {
-			ok = ok && !m.dormant.affects(f)
+		if was, there := l.base.named(f.path); (!there || was.content != f.content()) && !m.wake(m.dormant.affected(f)...) {
+			return false
 		}
 	}
-	m.dormant.full = &fullTree{load: l.store.loadAll, status: l.store.readStatus}
-	return changed, ok, nil
+	for p, f := range l.known {
+		if now := m.files[p]; (now == nil || now.content() != f.content()) && !m.wake(m.dormant.affected(f)...) {
+			return false
+		}
+	}
+	return true
 }
 
 // compare finds the differences from the base, and reports whether the former content of changed files is known.
@@ -251,31 +257,73 @@ func (c *cacheReader) read(was baseFile) *file {
 	return f
 }
 
-// readStatus reads the status of an object from its file; nil if that is not possible.
-func (s *Store) readStatus(ref schemas.Ref) schemas.Status {
-	p := s.StatusPath(ref)
-	data, err := regular.Read(s.root, p)
-	if err != nil {
-		return nil
-	}
-	st, _ := s.decodeStatusFile(p, data, nil).(*lazyStatus)
-	return st.get()
+// ownedFiles reads the files of dormant objects from the cache.
+type ownedFiles struct {
+	base    *base
+	records *cacheReader
+	first   []int32 // by owner: where its files begin in files; nil until they are asked for
+	files   []int32 // the indices of files in base, by owner
 }
 
-// loadAll loads the tree with all objects, for callers that need dormant ones. The store must reload everything before
-// its next use.
-func (s *Store) loadAll() *Tree {
-	s.needsFullLoad.Store(true)
-	all, err := Open(s.dir, s.opts)
-	if err != nil {
+// of returns the files of the object with that index; nil if one of them is not there.
+func (o *ownedFiles) of(i int) (files []*file) {
+	o.sort()
+	for _, at := range o.files[o.first[i]:o.first[i+1]] {
+		f := o.records.read(o.base.file(int(at)))
+		if f == nil {
+			return nil
+		}
+		files = append(files, f)
+	}
+	return files
+}
+
+// sort sorts the files of the base by the dormant object that owns them.
+func (o *ownedFiles) sort() {
+	if o.first != nil {
+		return
+	}
+	b := o.base
+	o.first = make([]int32, len(b.thawed)+len(b.recent)+2)
+	each := func(visit func(i, owner int)) {
+		for i := range b.len() {
+			if owner := b.owner(i); owner > 0 && !b.thawedFile(i) {
+				visit(i, owner)
+			}
+		}
+	}
+	each(func(_, owner int) { o.first[owner+1]++ })
+	for n := 1; n < len(o.first); n++ {
+		o.first[n] += o.first[n-1]
+	}
+	o.files = make([]int32, o.first[len(o.first)-1])
+	each(func(i, owner int) {
+		o.files[o.first[owner]] = int32(i)
+		o.first[owner]++
+	})
+}
+
+// reader returns what reads a dormant object: from the cache, else with the whole tree. Then the store must reload everything before its next
+// use.
+func (l *activeLoad) reader() func(i int) *dormantObject {
+	owned, s, layout := &ownedFiles{base: l.base, records: l.records}, l.store, l.model.layout
+	whole := sync.OnceValue(func() *Tree {
+		s.needsFullLoad.Store(true)
+		if all, err := Open(s.dir, s.opts); err == nil {
+			defer all.Close()
+			if t, err := all.load(context.Background(), false); err == nil {
+				return t
+			}
+		}
 		return NewTree(nil, nil, nil) // the next load returns the same error
+	})
+	return func(i int) *dormantObject {
+		ref := owned.base.ref(i)
+		if files := owned.of(i); files != nil {
+			return &dormantObject{files, layout.entryOf(ref, files)}
+		}
+		return &dormantObject{entry: whole().Entry(ref)}
 	}
-	defer all.Close()
-	t, err := all.load(context.Background(), false)
-	if err != nil {
-		return NewTree(nil, nil, nil)
-	}
-	return t
 }
 
 // LoadChanged loads the tree, for a process that decides, and returns the objects that changed since it was settled last.

@@ -251,6 +251,8 @@ type Summary struct {
 	Compacted time.Time `json:"compacted,omitzero"`
 	// Clocks are the objects that are decided again at some time although nothing changes.
 	Clocks []schemas.Ref `json:"-"`
+	// Archive is when a spec is due for the archive; zero: never. Then all objects are loaded.
+	Archive time.Time `json:"archive,omitzero"`
 	// Dormant are objects that need no work until one of their files, or of their references, changes.
 	Dormant []schemas.Ref `json:"-"`
 }

@@ -12,14 +12,10 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Most objects of a tree in use are finished: DAGs that succeeded, with all of their records. Such an object is dormant
-// if none of its files changed since the tree was settled. A run does not load it. It knows the name, the final phase and
-// the references; access to more of it loads all dormant objects.
-
-func (f *fullTree) get() *Tree {
-	f.once.Do(func() { f.tree = f.load() })
-	return f.tree
-}
+// Most objects of a tree in use want nothing: DAGs that succeeded, with all of their records, or whose session is paused, questions that
+// were answered, what the memory has. The rows of the kinds say which rest. Such an object is dormant if none of its files changed since
+// the tree was settled. A run does not load it. It knows the name, the status in brief and
+// the references; access to more of it reads this object.
 
 func newDormants(b *base) *dormantSet {
 	return &dormantSet{base: b, activated: map[int]bool{}}
@@ -108,14 +104,34 @@ func (b *base) objects(kind string, visit func(i int, o *Dormant) bool) {
 	}
 }
 
+// entry returns the entry of a dormant object; nil if it is not dormant.
+func (d *dormantSet) entry(ref schemas.Ref) *Entry {
+	i := d.find(ref)
+	if i < 0 || d.activated[i] {
+		return nil
+	}
+	return d.reader.object(i).entry
+}
+
 // each yields the dormant objects. An object is valid until the next one.
 func (d *dormantSet) each() iter.Seq[*Dormant] { return d.all("") }
 
 // all yields those of a kind, by name; of all kinds for "".
 func (d *dormantSet) all(kind string) iter.Seq[*Dormant] {
 	return func(yield func(*Dormant) bool) {
+		for _, o := range d.indexed(kind) {
+			if !yield(o) {
+				return
+			}
+		}
+	}
+}
+
+// indexed is all with the indices.
+func (d *dormantSet) indexed(kind string) iter.Seq2[int, *Dormant] {
+	return func(yield func(int, *Dormant) bool) {
 		if d != nil {
-			d.base.objects(kind, func(i int, o *Dormant) bool { return len(d.activated) > 0 && d.activated[i] || yield(o) })
+			d.base.objects(kind, func(i int, o *Dormant) bool { return len(d.activated) > 0 && d.activated[i] || yield(i, o) })
 		}
 	}
 }
@@ -164,11 +180,6 @@ func (d *dormantSet) count(kind string) int {
 	return n
 }
 
-// same reports whether the same objects are dormant.
-func (d *dormantSet) same(o *dormantSet) bool {
-	return d == o || d != nil && o != nil && d.base == o.base && maps.Equal(d.activated, o.activated)
-}
-
 // without returns d without the objects with some indices.
 func (d *dormantSet) without(indices []int) *dormantSet {
 	next := *d
@@ -183,63 +194,79 @@ func (d *dormantSet) without(indices []int) *dormantSet {
 // lowerHash is the hash of a path in lower case.
 func lowerHash(p string) uint64 { return xxhash.Sum64String(strings.ToLower(p)) }
 
-// collides reports whether a dormant object's file has a path that differs from p at most in case.
-func (d *dormantSet) collides(p string) bool {
+// colliding calls visit for the dormant objects whose spec file has a path that differs from p at most in case.
+func (d *dormantSet) colliding(p string, visit func(i int)) {
 	low := lowerHash(p)
 	for i := range d.base.thawed {
 		if path, _, _ := d.base.frozen.record(i); path == low && !d.base.thawed[i] && !d.activated[i] {
-			return true
+			visit(i)
 		}
 	}
 	for i := range d.base.recent {
-		if d.base.recent[i].path == low && !d.activated[len(d.base.thawed)+i] {
-			return true
+		if n := len(d.base.thawed) + i; d.base.recent[i].path == low && !d.activated[n] {
+			visit(n)
 		}
 	}
-	return false
 }
 
-// mayRefer reports whether a dormant object may refer to ref.
-func (d *dormantSet) mayRefer(ref schemas.Ref) bool {
-	return d != nil && (d.base.frozen.refers[ref] ||
-		slices.ContainsFunc(d.base.recent, func(o Dormant) bool { return slices.Contains(o.Refs, ref) }))
-}
-
-// affects reports whether a spec file that was added, changed or removed concerns a dormant object.
-func (d *dormantSet) affects(f *file) bool {
+// affected returns the indices of the dormant objects that a spec file which was added, changed or removed concerns: its own, those
+// that it refers to, those that refer to it, and those whose path differs at most in case.
+func (d *dormantSet) affected(f *file) (indices []int) {
+	add := func(ref schemas.Ref) {
+		if i := d.find(ref); i >= 0 && !d.activated[i] {
+			indices = append(indices, i)
+		}
+	}
 	b, ok := f.body.(*specBody)
-	if !ok {
-		return false
+	if !ok || d == nil {
+		return nil
 	}
-	return d.has(b.ref) || d.mayRefer(b.ref) || d.collides(f.path) ||
-		slices.ContainsFunc(b.references(), func(r schemas.Reference) bool { return d.has(r.To) })
+	add(b.ref)
+	for _, r := range b.references() {
+		add(r.To)
+	}
+	for i := range d.referrers(b.ref) {
+		indices = append(indices, i)
+	}
+	d.colliding(f.path, func(i int) { indices = append(indices, i) })
+	return indices
 }
 
-// describeDormant describes an object that becomes dormant; ok is false if one of its files must stay loaded.
-func (m *model) describeDormant(ref schemas.Ref) (o Dormant, ok bool) {
-	s := m.slots[ref]
-	if s == nil || len(s.specs) != 1 || s.status == nil || len(m.inputs.nodes[ref]) > 0 || len(m.declared.nodes[ref]) > 0 {
-		return o, false
-	}
-	spec, b := s.specs[0], s.specs[0].body.(*specBody)
-	status, isHeld := s.status.body.(*lazyStatus)
-	if !isHeld || b.object == nil || b.object.Mentions(schemas.MarkTools) || len(b.problems) > 0 || len(b.cross) > 0 || spec.link || m.related[spec.path] ||
-		m.missing[spec.path] {
-		return o, false
-	}
-	for _, f := range s.runs {
-		if r, ok := f.body.(*lazyRun); !ok || r.has != 0 {
-			return o, false
+// referrers yields the dormant objects that refer to ref: their indices, in no order.
+func (d *dormantSet) referrers(ref schemas.Ref) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		if d == nil {
+			return
+		}
+		for i := range d.base.frozen.referrersOf(ref) {
+			if !d.base.thawed[i] && !d.activated[i] && !yield(i) {
+				return
+			}
+		}
+		for i := range d.base.recent {
+			if n := len(d.base.thawed) + i; slices.Contains(d.base.recent[i].Refs, ref) && !d.activated[n] && !yield(n) {
+				return
+			}
 		}
 	}
-	if m.hasInJournals(ref) {
-		return o, false
+}
+
+// ref is the object with that index.
+func (b *base) ref(i int) schemas.Ref {
+	if n := len(b.thawed); i >= n {
+		return b.recent[i-n].Ref
 	}
-	o = Dormant{Ref: ref, Brief: *status.inBrief(), path: lowerHash(spec.path)}
-	for _, r := range b.object.Refs {
-		o.Refs = append(o.Refs, r.To)
+	return b.frozen.ref(i)
+}
+
+// object reads the object with that index into o.
+func (b *base) object(i int, o *Dormant) {
+	if n := len(b.thawed); i >= n {
+		*o = b.recent[i-n]
+		return
 	}
-	return o, true
+	*o = Dormant{}
+	b.frozen.read(i, o)
 }
 
 // Active returns the active entries of a kind, sorted by name: those that may need work, and those that changed since the
@@ -249,11 +276,35 @@ func (t *Tree) Active(kind string) []*Entry { return t.shelves[kind] }
 // Dormant iterates over all dormant objects of a kind, those that are not loaded, by name. An object is valid until the next one.
 func (t *Tree) Dormant(kind string) iter.Seq[*Dormant] { return t.dormant.all(kind) }
 
-// CountDormant counts the dormant objects of a kind.
-func (t *Tree) CountDormant(kind string) int { return t.dormant.count(kind) }
+// CountDormant counts the dormant objects of a kind, and those of them that are not ready.
+func (t *Tree) CountDormant(kind string) (all, unready int) {
+	if all = t.dormant.count(kind); all == 0 {
+		return 0, 0
+	}
+	unready = t.dormant.reader.countUnready(kind)
+	var o Dormant
+	for i := range t.dormant.activated {
+		if t.dormant.base.object(i, &o); o.Kind == kind && o.Unready() {
+			unready--
+		}
+	}
+	return all, unready
+}
 
-// SameDormant reports whether the same objects are dormant in two trees.
-func (t *Tree) SameDormant(o *Tree) bool { return t.dormant.same(o.dormant) }
+// Unready reports whether the object waits, as it should.
+func (o *Dormant) Unready() bool { return o.Brief.Ready != "" && o.Brief.Ready != schemas.True }
+
+// SameBase reports whether two trees were loaded by one load that left objects dormant, or both have none: then Since compares them
+// without loading any.
+func (t *Tree) SameBase(o *Tree) bool {
+	return t.dormant == o.dormant || t.dormant != nil && o.dormant != nil && t.dormant.base == o.dormant.base
+}
+
+// LeavesDormant reports whether objects of the tree may be dormant.
+func (t *Tree) LeavesDormant() bool { return t.dormant != nil }
+
+// IsDormant reports whether an object is dormant.
+func (t *Tree) IsDormant(ref schemas.Ref) bool { return t.dormant.has(ref) }
 
 // mayHaveDormant reports whether there may be dormant objects of a kind.
 func (t *Tree) mayHaveDormant(kind string) bool {
@@ -262,14 +313,9 @@ func (t *Tree) mayHaveDormant(kind string) bool {
 
 // dormantReferrers returns the dormant objects that refer to ref.
 func (t *Tree) dormantReferrers(ref schemas.Ref) []schemas.Ref {
-	if !t.dormant.mayRefer(ref) {
-		return nil
-	}
 	var out []schemas.Ref
-	for o := range t.dormant.each() {
-		if slices.Contains(o.Refs, ref) {
-			out = append(out, o.Ref)
-		}
+	for i := range t.dormant.referrers(ref) {
+		out = append(out, t.dormant.base.ref(i))
 	}
 	return out
 }
@@ -284,49 +330,95 @@ func (t *Tree) activate(entries []*Entry) {
 	}
 	if len(indices) > 0 {
 		t.dormant = t.dormant.without(indices)
+		t.dormant.reader.ask(indices)
 	}
 }
 
-// len is the number of files: first those of frozen objects, some of which may be thawed, then the others.
-func (b *base) len() int { return b.frozen.len() + len(b.files) }
-
-func (b *base) file(i int) baseFile {
-	if n := b.frozen.len(); i >= n {
-		return b.files[i-n]
+// object returns the dormant object with that index.
+func (r *dormantReader) object(i int) *dormantObject {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	o := r.objects[i]
+	if o == nil {
+		o = r.from(i)
+		r.objects[i] = o
 	}
-	return b.frozen.file(i)
+	return o
 }
 
-// owner returns 1 + the index of the dormant object that owns the file; 0: none.
-func (b *base) owner(i int) int {
-	if n := b.frozen.len(); i >= n {
-		return int(b.files[i-n].owner)
+// countUnready counts the objects of the base of a kind that are not ready.
+func (r *dormantReader) countUnready(kind string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n, ok := r.unready[kind]
+	if !ok {
+		r.base.objects(kind, func(_ int, o *Dormant) bool {
+			if o.Unready() {
+				n++
+			}
+			return true
+		})
+		r.unready[kind] = n
 	}
-	return b.frozen.owner(i)
+	return n
 }
 
-// thawedFile reports whether the file is one of frozen objects, and its object is not dormant any more: another entry describes the
-// file, or none.
-func (b *base) thawedFile(i int) bool {
-	return i < b.frozen.len() && len(b.thawedList) > 0 && b.thawed[b.frozen.owner(i)-1]
+// ask takes note of dormant objects of which a tree has other entries.
+func (r *dormantReader) ask(indices []int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.woken = append(r.woken, indices...)
 }
 
-// find returns the index of a file by the hash of its path; -1 if it did not exist.
-func (b *base) find(path uint64) int {
-	if i := b.frozen.find(path); i >= 0 && !b.thawedFile(i) {
-		return i
+// among returns those of some objects that are dormant.
+func (d *dormantSet) among(indices []int) (some []int) {
+	for _, i := range indices {
+		if !d.activated[i] {
+			some = append(some, i)
+		}
 	}
-	if i := lookUpHash(b.slots, path, func(i int) uint64 { return b.files[i].path }); i >= 0 {
-		return b.frozen.len() + i
-	}
-	return -1
+	return some
 }
 
-// named returns what the base has about the file at a path; ok is false if the file did not exist.
-func (b *base) named(p string) (f baseFile, ok bool) {
-	i := b.find(hashOf(p))
-	if i < 0 {
-		return f, false
+// wake adds the files of dormant objects to the model, and reports whether it could: else everything must be loaded.
+func (m *model) wake(indices ...int) bool {
+	indices = m.dormant.among(indices)
+	if len(indices) == 0 {
+		return true
 	}
-	return b.file(i), true
+	var files []*file
+	for _, i := range indices {
+		o := m.dormant.reader.object(i) // its entry is as it is before the model finds problems with respect to other files
+		if o.files == nil {
+			return false
+		}
+		files = append(files, o.files...)
+	}
+	for _, f := range files {
+		m.put(f)
+	}
+	m.dormant = m.dormant.without(indices)
+	return true
+}
+
+// wakeAsked wakes the objects of which a tree has other entries.
+func (s *Store) wakeAsked() {
+	if s.model == nil || s.model.dormant == nil {
+		return
+	}
+	r := s.model.dormant.reader
+	r.mu.Lock()
+	asked := r.woken
+	r.woken = nil
+	r.mu.Unlock()
+	if !s.model.wake(asked...) {
+		s.needsFullLoad.Store(true)
+	}
+}
+
+// wakeOwner wakes the object that owns the file at a path, if that is dormant, and reports whether it could.
+func (s *Store) wakeOwner(p string) bool {
+	s.wakeAsked()
+	was, asleep := s.model.dormant.owns(p)
+	return !asleep || s.model.wake(int(was.owner)-1)
 }

@@ -79,12 +79,14 @@ func (d *nextDormants) addFresh(frozen int, o *Dormant) {
 
 // freeze encodes a new file of frozen objects, with all dormant ones.
 func (d *nextDormants) freeze(m *model, fresh []*Dormant, key uint64) {
-	all := frozenObjects{refers: map[schemas.Ref]bool{}}
+	all := frozenObjects{refers: map[schemas.Ref][]uint32{}}
 	owners := make(map[schemas.Ref]uint64, len(fresh))
 	add := func(o *Dormant) uint64 {
 		all.list = append(all.list, o)
 		for _, ref := range o.Refs {
-			all.refers[ref] = true
+			if known := all.refers[ref]; len(known) == 0 || known[len(known)-1] != uint32(len(all.list)-1) {
+				all.refers[ref] = append(known, uint32(len(all.list)-1))
+			}
 		}
 		return uint64(len(all.list))
 	}
@@ -165,4 +167,37 @@ func (s *Store) writeBase(clocks, asleep []schemas.Ref) (uint64, fingerprint, er
 		}
 	}
 	return hashOfBase(data), sum, s.replaceLocal(basePath, data)
+}
+
+// describeDormant describes an object that becomes dormant; ok is false if one of its files must stay loaded.
+func (m *model) describeDormant(ref schemas.Ref) (o Dormant, ok bool) {
+	s := m.slots[ref]
+	if s == nil || len(s.specs) != 1 || len(m.inputs.nodes[ref]) > 0 || len(m.declared.nodes[ref]) > 0 {
+		return o, false
+	}
+	spec, b := s.specs[0], s.specs[0].body.(*specBody)
+	if s.status != nil {
+		status, isHeld := s.status.body.(*lazyStatus)
+		if !isHeld {
+			return o, false
+		}
+		o.Brief = *status.inBrief()
+	}
+	if b.object == nil || b.object.Mentions(schemas.MarkTools) || len(b.problems) > 0 || len(b.cross) > 0 || spec.link || m.related[spec.path] ||
+		m.missing[spec.path] {
+		return o, false
+	}
+	for _, f := range s.runs {
+		if r, ok := f.body.(*lazyRun); !ok || r.has != 0 {
+			return o, false
+		}
+	}
+	if m.hasInJournals(ref) {
+		return o, false
+	}
+	o.Ref, o.path = ref, lowerHash(spec.path)
+	for _, r := range b.object.Refs {
+		o.Refs = append(o.Refs, r.To)
+	}
+	return o, true
 }

@@ -2,6 +2,7 @@ package state
 
 import (
 	"encoding/binary"
+	"iter"
 	"maps"
 	"os"
 	"slices"
@@ -17,7 +18,7 @@ import (
 
 const (
 	frozenPath       = cacheDir + "/dormant"
-	frozenVersion    = "reconcile dormant objects 1\n"
+	frozenVersion    = "reconcile dormant objects 2\n"
 	frozenHeader     = len(frozenVersion) + 5*8 // key, hash of the rest, numbers of files and objects, bytes of the objects
 	frozenRecordSize = 2 * 8
 	baseFileSize     = 6 * 8
@@ -25,9 +26,9 @@ const (
 
 // frozenObjects are the objects and files to freeze.
 type frozenObjects struct {
-	list   []*Dormant // sorted
-	refers map[schemas.Ref]bool
-	files  []baseFile // the owner is 1 + the index in list
+	list   []*Dormant               // sorted
+	refers map[schemas.Ref][]uint32 // to each of these refer the objects with these indices in list
+	files  []baseFile               // the owner is 1 + the index in list
 }
 
 func (o *frozenObjects) encode(key uint64) []byte {
@@ -56,7 +57,16 @@ func (o *frozenObjects) encode(key uint64) []byte {
 		e.dormant(d)
 	}
 	size := len(e.B) - start
-	e.refs(slices.SortedFunc(maps.Keys(o.refers), schemas.Ref.Compare))
+	refers := slices.SortedFunc(maps.Keys(o.refers), schemas.Ref.Compare)
+	e.refs(refers)
+	for _, ref := range refers {
+		e.Uint(uint64(len(o.refers[ref])))
+	}
+	for _, ref := range refers {
+		for _, i := range o.refers[ref] {
+			e.B = binary.LittleEndian.AppendUint32(e.B, i)
+		}
+	}
 	copy(e.B, frozenVersion)
 	for i, n := range []uint64{key, 0, uint64(len(o.files)), uint64(len(o.list)), uint64(size)} {
 		binary.LittleEndian.PutUint64(e.B[len(frozenVersion)+8*i:], n)
@@ -117,14 +127,30 @@ func (s *Store) decodeFrozen(data []byte, key, hash uint64) *frozen {
 	d := newDecoder(s)
 	d.B = rest
 	refers := d.refs()
-	if d.Bad || len(z.coded) != int(coded) {
+	z.refers, z.decoder = make(map[schemas.Ref]referring, len(refers)), decoder{store: s, kinds: d.kinds}
+	from := 0
+	for _, ref := range refers {
+		n := int(d.Uint())
+		z.refers[ref] = referring{from, n}
+		from += n
+	}
+	if d.Bad || len(z.coded) != int(coded) || len(d.B) != 4*from {
 		return nil
 	}
-	z.refers, z.decoder = make(map[schemas.Ref]bool, len(refers)), decoder{store: s, kinds: d.kinds}
-	for _, ref := range refers {
-		z.refers[ref] = true
-	}
+	z.referrers = d.B
 	return z
+}
+
+// referrersOf yields the indices of the objects that refer to ref, in their order.
+func (z *frozen) referrersOf(ref schemas.Ref) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		r := z.refers[ref]
+		for at := range r.n {
+			if !yield(int(binary.LittleEndian.Uint32(z.referrers[4*(r.from+at):]))) {
+				return
+			}
+		}
+	}
 }
 
 // len is the number of files, and objects that of objects.
@@ -257,4 +283,48 @@ func lookUpHash(slots []uint32, hash uint64, at func(i int) uint64) int {
 		}
 	}
 	return -1
+}
+
+// len is the number of files: first those of frozen objects, some of which may be thawed, then the others.
+func (b *base) len() int { return b.frozen.len() + len(b.files) }
+
+func (b *base) file(i int) baseFile {
+	if n := b.frozen.len(); i >= n {
+		return b.files[i-n]
+	}
+	return b.frozen.file(i)
+}
+
+// owner returns 1 + the index of the dormant object that owns the file; 0: none.
+func (b *base) owner(i int) int {
+	if n := b.frozen.len(); i >= n {
+		return int(b.files[i-n].owner)
+	}
+	return b.frozen.owner(i)
+}
+
+// thawedFile reports whether the file is one of frozen objects, and its object is not dormant any more: another entry describes the
+// file, or none.
+func (b *base) thawedFile(i int) bool {
+	return i < b.frozen.len() && len(b.thawedList) > 0 && b.thawed[b.frozen.owner(i)-1]
+}
+
+// find returns the index of a file by the hash of its path; -1 if it did not exist.
+func (b *base) find(path uint64) int {
+	if i := b.frozen.find(path); i >= 0 && !b.thawedFile(i) {
+		return i
+	}
+	if i := lookUpHash(b.slots, path, func(i int) uint64 { return b.files[i].path }); i >= 0 {
+		return b.frozen.len() + i
+	}
+	return -1
+}
+
+// named returns what the base has about the file at a path; ok is false if the file did not exist.
+func (b *base) named(p string) (f baseFile, ok bool) {
+	i := b.find(hashOf(p))
+	if i < 0 {
+		return f, false
+	}
+	return b.file(i), true
 }

@@ -70,6 +70,10 @@ func (m *model) put(f *file) {
 		s = &slot{}
 		m.slots[ref] = s
 	}
+	s.add(f)
+}
+
+func (s *slot) add(f *file) {
 	switch f.area {
 	case areaSpecs:
 		s.specs = append(s.specs, f)
@@ -145,7 +149,7 @@ func (m *model) firstUnreadable() (first scanError, ok bool) {
 	return first, ok
 }
 
-func (m *model) fill(e *Entry, s *slot) {
+func (s *slot) fill(e *Entry) {
 	for _, f := range s.specs {
 		b := f.body.(*specBody)
 		e.Problems = appendErrors(appendErrors(e.Problems, b.problems), b.cross)
@@ -164,6 +168,17 @@ func (m *model) fill(e *Entry, s *slot) {
 			e.addRun(r)
 		}
 	}
+}
+
+// entryOf returns the entry that the files of an object make.
+func (l *layout) entryOf(ref schemas.Ref, files []*file) *Entry {
+	var s slot
+	for _, f := range files {
+		s.add(f)
+	}
+	e := &Entry{Ref: ref, StatusPath: l.statusPath(ref)}
+	s.fill(e)
+	return e
 }
 
 // fillJournals adds the results that are not in files yet, and the claims of live processes.

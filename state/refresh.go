@@ -23,20 +23,26 @@ func (u *update) all(ctx context.Context, _ []string) error {
 	if err != nil {
 		return err
 	}
-	there := make(map[string]bool, len(found))
-	asleep := m.dormant.files()
+	var there map[string]bool
 	var want []scanEntry
-	for _, f := range found {
-		if u.isDormant(f) {
-			asleep--
-			continue
+	for asleep, was := 1, (*dormantSet)(nil); asleep > 0; { // again where objects were woken, some of whose files were passed
+		if was = m.dormant; u.needsFullLoad {
+			return nil
 		}
-		there[f.path] = true
-		if !m.files[f.path].current(f) {
-			want = append(want, f)
+		there, want, asleep = map[string]bool{}, nil, m.dormant.files()
+		for _, f := range found {
+			if u.isDormant(f) {
+				asleep--
+				continue
+			}
+			there[f.path] = true
+			if !m.files[f.path].current(f) {
+				want = append(want, f)
+			}
 		}
+		u.needsFullLoad = u.needsFullLoad || asleep > 0 && was == m.dormant // a file is gone
 	}
-	if u.needsFullLoad = u.needsFullLoad || asleep > 0; u.needsFullLoad {
+	if u.needsFullLoad {
 		return nil
 	}
 	read, more, err := s.readFiles(ctx, s.root, want, m.files)
@@ -46,28 +52,40 @@ func (u *update) all(ctx context.Context, _ []string) error {
 	got := make(map[string]bool, len(read))
 	for _, f := range read {
 		got[f.path] = true
-		u.put(f)
 	}
 	for _, w := range want {
 		there[w.path] = got[w.path]
 	}
-	u.replaceScanErrors(append(troubles, more...))
+	var gone []string // before others are woken
 	for p := range m.files {
 		if !there[p] {
+			gone = append(gone, p)
+		}
+	}
+	for _, f := range read {
+		u.put(f)
+	}
+	u.replaceScanErrors(append(troubles, more...))
+	for _, p := range gone {
+		if m.files[p] != nil { // else it has a scan error now
 			u.drop(p)
 		}
 	}
 	return nil
 }
 
-// isDormant reports whether a file belongs to a dormant object. If the file changed, the object must be loaded.
+// isDormant reports whether a file belongs to a dormant object. If the file changed, the object is woken.
 func (u *update) isDormant(f scanEntry) bool {
 	was, ok := u.model.dormant.owns(f.path)
-	if ok {
-		dir, name := splitPath(f.path)
-		u.needsFullLoad = u.needsFullLoad || was.statHash != new(fingerprinter).statHash(dir, []byte(name), &f.stat)
+	if !ok {
+		return false
 	}
-	return ok
+	dir, name := splitPath(f.path)
+	if was.statHash == new(fingerprinter).statHash(dir, []byte(name), &f.stat) {
+		return true
+	}
+	u.wake(int(was.owner) - 1)
+	return false
 }
 
 func (u *update) replaceScanErrors(now []scanError) {
@@ -191,9 +209,8 @@ func (u *update) path(ctx context.Context, p string) (want []scanEntry, whole bo
 	l := u.model.layout
 	a, _ := l.classify(p)
 	st, err := disk.Lstat(u.store.root, p)
-	if _, asleep := u.model.dormant.owns(p); asleep && err != nil {
-		u.needsFullLoad = true
-		return nil, false, nil
+	if was, asleep := u.model.dormant.owns(p); asleep && err != nil {
+		u.wake(int(was.owner) - 1)
 	}
 	switch below := within(l.specs, p) || within(l.state, p); {
 	case err == nil && st.Form() == disk.Link && a == areaSpecs:
@@ -334,7 +351,9 @@ func (u *update) run(ctx context.Context, hints []string, look looker) error {
 		return err
 	}
 	for ref := range u.touched {
-		u.needsFullLoad = u.needsFullLoad || u.model.dormant.has(ref)
+		if i := u.model.dormant.find(ref); i >= 0 {
+			u.wake(i)
+		}
 	}
 	if u.needsFullLoad {
 		return errNeedsFullLoad

@@ -43,6 +43,7 @@ func (s *Store) Settle(sum Summary) error {
 	if err := s.rereadRacy(context.Background()); err != nil {
 		return fmt.Errorf("read again what was written: %w", err)
 	}
+	s.wakeAsked()
 	base, files, err := s.writeBase(sum.Clocks, sum.Dormant)
 	if err != nil {
 		return err

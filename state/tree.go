@@ -171,15 +171,24 @@ type Dormant struct {
 type dormantSet struct {
 	base      *base
 	activated map[int]bool // the indices of those that are loaded after all; a new map for each tree
-	full      *fullTree
+	reader    *dormantReader
 }
 
-// fullTree is the tree with all objects loaded, on first use.
-type fullTree struct {
-	once   sync.Once
-	load   func() *Tree
-	tree   *Tree
-	status func(schemas.Ref) schemas.Status // reads the status of one object
+// dormantReader reads dormant objects, each when it is first asked for. The trees of a run and the model share it.
+type dormantReader struct {
+	base *base
+	from func(i int) *dormantObject // reads one
+
+	mu      sync.Mutex
+	objects map[int]*dormantObject // by index
+	woken   []int                  // those of which a tree has other entries, and the model does not know that yet
+	unready map[string]int         // by kind: the objects of base that are not ready
+}
+
+// dormantObject is a dormant object that was read.
+type dormantObject struct {
+	files []*file // nil: the cache did not have them all, and the entry is from the whole tree
+	entry *Entry
 }
 
 // Ledger is the ledger of one issue as it was read: state/clarifications/issue-<N>.json, which third-party programs may
@@ -293,9 +302,13 @@ type frozen struct {
 	slots, looks []byte // hash tables of the files by path and by stat: 4 bytes for 1 + the index; 0: free
 	records      []byte // for each object, by ref: the hash of its path in lower case, its offset in coded, its number of files
 	coded        []byte // the objects, as encoder.dormant writes them
-	refers       map[schemas.Ref]bool
+	refers       map[schemas.Ref]referring
+	referrers    []byte // indices of objects, 4 bytes each
 	decoder      decoder
 }
+
+// referring is the part of frozen.referrers that refers to one object.
+type referring struct{ from, n int }
 
 // isFrozen is the owner of a file that is in the file of frozen objects.
 const isFrozen = ^uint64(0)

@@ -13,10 +13,10 @@ import (
 
 // Entry returns the entry of ref, or nil.
 func (t *Tree) Entry(ref schemas.Ref) *Entry {
-	if e := t.loaded(ref); e != nil || !t.dormant.has(ref) {
+	if e := t.loaded(ref); e != nil {
 		return e
 	}
-	return t.dormant.full.get().Entry(ref)
+	return t.dormant.entry(ref)
 }
 
 // Exists reports whether an object has a spec, without loading it.
@@ -27,13 +27,10 @@ func (t *Tree) Exists(ref schemas.Ref) bool {
 	return t.dormant.has(ref)
 }
 
-// StatusOf returns the status of an object; nil if it has none. Of a dormant object it reads only the status file.
+// StatusOf returns the status of an object; nil if it has none.
 func (t *Tree) StatusOf(ref schemas.Ref) schemas.Status {
-	if e := t.loaded(ref); e != nil {
+	if e := t.Entry(ref); e != nil {
 		return e.Status()
-	}
-	if t.dormant.has(ref) {
-		return t.dormant.full.status(ref)
 	}
 	return nil
 }
@@ -63,7 +60,7 @@ func (t *Tree) Since(was *Tree, kind string) iter.Seq2[*Entry, *Entry] {
 		var old []*Entry
 		now := t.shelves[kind]
 		switch {
-		case was != nil && was.dormant.same(t.dormant):
+		case was != nil && t.SameBase(was):
 			old = was.shelves[kind]
 		case was != nil:
 			old, now = was.Entries(kind), t.Entries(kind)
@@ -86,11 +83,21 @@ func (t *Tree) Since(was *Tree, kind string) iter.Seq2[*Entry, *Entry] {
 			default:
 				a, b, old, now = old[0], now[0], old[1:], now[1:]
 			}
+			if a == nil {
+				a = was.dormantEntry(b.Ref) // it was woken
+			}
 			if !yield(a, b) {
 				return
 			}
 		}
 	}
+}
+
+func (t *Tree) dormantEntry(ref schemas.Ref) *Entry {
+	if t == nil {
+		return nil
+	}
+	return t.dormant.entry(ref)
 }
 
 // Kinds returns the kinds that have entries in the tree, dormant ones included, sorted.
@@ -156,8 +163,8 @@ func empty(e *Entry) bool {
 // entries returns those of a kind, including dormant ones, which it loads.
 func (t *Tree) entries(kind string) []*Entry {
 	out := slices.Clone(t.shelves[kind])
-	for o := range t.dormant.all(kind) {
-		if e := t.dormant.full.get().Entry(o.Ref); e != nil {
+	for i := range t.dormant.indexed(kind) {
+		if e := t.dormant.reader.object(i).entry; e != nil {
 			out = append(out, e)
 		}
 	}
@@ -169,7 +176,7 @@ func (t *Tree) entries(kind string) []*Entry {
 func (m *model) entry(ref schemas.Ref) *Entry {
 	e := &Entry{Ref: ref}
 	if s := m.slots[ref]; s != nil {
-		m.fill(e, s)
+		s.fill(e)
 	}
 	if e.StatusPath == "" {
 		e.StatusPath = m.layout.statusPath(ref)

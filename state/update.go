@@ -17,13 +17,25 @@ func (s *Store) settingsChanged() bool {
 }
 
 func (s *Store) update() *update {
+	s.wakeAsked()
 	return &update{store: s, model: s.model, touched: map[schemas.Ref]bool{}, moved: map[schemas.Ref]bool{}}
 }
 
-// checkDormant records whether a file that was added, changed or removed affects dormant objects.
-func (u *update) checkDormant(f *file) {
+// wakeAffected wakes the dormant objects that a file which was added, changed or removed concerns.
+func (u *update) wakeAffected(f *file) {
 	d := u.model.dormant
-	u.needsFullLoad = u.needsFullLoad || d != nil && (d.has(u.model.refOf(f)) || d.affects(f))
+	if d == nil {
+		return
+	}
+	indices := d.affected(f)
+	if i := d.find(u.model.refOf(f)); i >= 0 {
+		indices = append(indices, i)
+	}
+	u.wake(indices...)
+}
+
+func (u *update) wake(indices ...int) {
+	u.needsFullLoad = u.needsFullLoad || !u.model.wake(indices...)
 }
 
 // put adds a file that is new or changed.
@@ -45,8 +57,8 @@ func (u *update) put(f *file) {
 		u.model.put(f) // its content is not known
 		return
 	}
-	if u.checkDormant(f); old != nil {
-		u.checkDormant(old)
+	if u.wakeAffected(f); old != nil {
+		u.wakeAffected(old)
 	}
 	ref := u.model.refOf(f)
 	if old != nil && old.area == f.area && u.model.refOf(old) == ref {
@@ -85,7 +97,7 @@ func (u *update) drop(p string) {
 		return
 	}
 	u.rereadStatus(f)
-	u.checkDormant(f)
+	u.wakeAffected(f)
 	ref := u.model.refOf(f)
 	u.touch(ref)
 	u.faulty = u.faulty || isFaulty(f)

@@ -229,7 +229,7 @@ func (s *Store) noteWritten(look *folderCache, p string, data []byte, body any) 
 	if s.model == nil {
 		return
 	}
-	if _, asleep := s.model.dormant.owns(p); asleep {
+	if !s.wakeOwner(p) {
 		s.needsFullLoad.Store(true)
 		return
 	}

@@ -36,7 +36,7 @@ func (t *Turns) of(session string) *share {
 
 // follow adds the claims and records of the DAGs that changed since the last tree.
 func (t *Turns) follow(tree *state.Tree) {
-	if t.tree == nil || !tree.SameDormant(t.tree) {
+	if t.tree == nil || !tree.SameBase(t.tree) {
 		t.begin(tree)
 	} else {
 		for _, e := range tree.Since(t.tree, schemas.DAGKind.Name) {

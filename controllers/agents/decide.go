@@ -159,7 +159,7 @@ type wait struct {
 func (w *activities) waitsWith(agent schemas.Ref) (*state.Entry, *schemas.ClarificationRequestStatus) {
 	if w.waits == nil {
 		w.waits = map[string]wait{}
-		for _, e := range w.tree.Entries(schemas.ClarificationRequestKind.Name) {
+		for _, e := range w.tree.Active(schemas.ClarificationRequestKind.Name) { // nobody waits for one that is dormant
 			w.waitFor(e)
 		}
 	}

@@ -95,7 +95,7 @@ func (b *Breakers) follow(t *state.Tree) {
 	switch {
 	case b.tree == t:
 		return
-	case b.tree == nil || !t.SameDormant(b.tree):
+	case b.tree == nil || !t.SameBase(b.tree):
 		b.parts, b.agents = map[schemas.Ref]part{}, map[string]*agent{}
 		for _, kind := range counted {
 			for _, e := range t.Active(kind) { // agents worked for none that is dormant

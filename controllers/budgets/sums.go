@@ -60,7 +60,7 @@ func (s *Sums) follow(t *state.Tree) {
 	switch {
 	case s.tree == t:
 		return
-	case s.tree == nil || !t.SameDormant(s.tree) || s.turnTokens != tokens:
+	case s.tree == nil || !t.SameBase(s.tree) || s.turnTokens != tokens:
 		s.turnTokens, s.parts, s.of = tokens, map[schemas.Ref]part{}, map[string]*sum{}
 		for _, kind := range counted {
 			for _, e := range t.Active(kind) { // agents worked for none that is dormant

@@ -43,10 +43,10 @@ func NewIndex(t *state.Tree) *RequestIndex { return &RequestIndex{tree: t} }
 type RequestIndex struct {
 	tree *state.Tree
 	// byID are the requests with a number. If two share a number, the first by name owns it.
-	byID map[string]*state.Entry
+	byID map[string]schemas.Ref
 	// last is the highest number that a status has, and resolved are the resolved requests, by issue.
 	last     map[int]int
-	resolved map[int][]*state.Entry
+	resolved map[int][]schemas.Ref
 	// replies are those that call the clarification by its number.
 	replies map[string][]*state.Entry
 	// outcomes are those of replies, by name; lookups counts the requests for them.
@@ -71,27 +71,35 @@ func (x *RequestIndex) number() {
 	if x.byID != nil {
 		return
 	}
-	x.byID, x.last, x.resolved = map[string]*state.Entry{}, map[int]int{}, map[int][]*state.Entry{}
-	for _, e := range x.tree.Entries(schemas.ClarificationRequestKind.Name) {
-		st := e.Brief()
-		issue, seq, ok := clarify.ParseID(st.ID)
+	x.byID, x.last, x.resolved = map[string]schemas.Ref{}, map[int]int{}, map[int][]schemas.Ref{}
+	add := func(ref schemas.Ref, b *schemas.Brief) {
+		issue, seq, ok := clarify.ParseID(b.ID)
 		if !ok {
-			continue
+			return
 		}
 		x.last[issue] = max(x.last[issue], seq)
-		if x.byID[st.ID] == nil {
-			x.byID[st.ID] = e
+		if first, ok := x.byID[b.ID]; !ok || ref.Name < first.Name {
+			x.byID[b.ID] = ref
 		}
-		if st.Phase == schemas.ClarificationResolved {
-			x.resolved[issue] = append(x.resolved[issue], e)
+		if b.Phase == schemas.ClarificationResolved {
+			x.resolved[issue] = append(x.resolved[issue], ref)
 		}
+	}
+	for _, e := range x.tree.Active(schemas.ClarificationRequestKind.Name) {
+		add(e.Ref, e.Brief())
+	}
+	for o := range x.tree.Dormant(schemas.ClarificationRequestKind.Name) {
+		add(o.Ref, &o.Brief)
 	}
 }
 
 // WithID returns the request that has the number, or nil.
 func (x *RequestIndex) WithID(id string) *state.Entry {
 	x.number()
-	return x.byID[id]
+	if ref, ok := x.byID[id]; ok {
+		return x.tree.Entry(ref)
+	}
+	return nil
 }
 
 // request returns the request that a reply calls by name or number, or nil.
@@ -105,13 +113,13 @@ func (x *RequestIndex) request(clarification string) *state.Entry {
 	return nil
 }
 
-// file fills in replies. Only what refers to no object calls its clarification by a number.
+// file fills in replies. Only what refers to no object calls its clarification by a number, and is not dormant.
 func (x *RequestIndex) file() {
 	if x.replies != nil {
 		return
 	}
 	x.replies = map[string][]*state.Entry{}
-	for _, e := range x.tree.Entries(schemas.ReplyKind.Name) {
+	for _, e := range x.tree.Active(schemas.ReplyKind.Name) {
 		if e.Object != nil && len(e.Object.Refs) == 0 {
 			if id := schemas.TextIn(e.Object.Canonical(), "clarification"); id != "" {
 				x.replies[id] = append(x.replies[id], e)

@@ -178,8 +178,13 @@ const besides = 10
 // resolvedBeside are the latest matters of the issue that were resolved, oldest first.
 func (w *Requests) resolvedBeside(e *state.Entry, issue int) []agentio.Answered {
 	w.Index.number()
-	list := slices.Clone(w.Index.resolved[issue])
-	list = slices.DeleteFunc(list, func(other *state.Entry) bool { return other.Name == e.Name })
+	var list []*state.Entry
+	for _, ref := range w.Index.resolved[issue] {
+		if ref != e.Ref {
+			list = append(list, w.Tree.Entry(ref))
+		}
+	}
+	slices.SortFunc(list, func(a, b *state.Entry) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortStableFunc(list, func(a, b *state.Entry) int {
 		return Status(a).ResolvedAt.Compare(Status(b).ResolvedAt.Time)
 	})

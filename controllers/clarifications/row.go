@@ -20,7 +20,7 @@ var Kind = settle.Kind{Kind: schemas.ClarificationRequestKind, Decide: decide, C
 	DependsOn: []string{schemas.DAGKind.Name}, Sources: []string{state.LedgerKind},
 	Performs: true, PartOf: askingNode, Steps: askSteps, Tries: askTries, Events: events,
 	Affects: affects, Before: addOrdered, After: addNumbered, Shared: true,
-	Origin: origin, Note: note, Mirror: &mirror.Clarification, Index: &project.Clarification}
+	Origin: origin, Rests: rests, Note: note, Mirror: &mirror.Clarification, Index: &project.Clarification}
 
 var columns = []settle.Column{
 	readiness.OfStatus("ID", func(s *schemas.ClarificationRequestStatus) string { return s.ID }),
@@ -49,7 +49,36 @@ func askingNode(e *state.Entry, _ string) (dag, node string) {
 
 // ReplyKind is the row of kind Reply.
 var ReplyKind = settle.Kind{Kind: schemas.ReplyKind, Decide: decideReply, Columns: replyColumns,
-	Affects: replyAffects, Origin: replyOrigin, Retired: replyRetired}
+	Affects: replyAffects, Origin: replyOrigin, Rests: replyRests, Retired: replyRetired}
+
+// rests: a question that a person asked outside of a run, and that was answered or has ended.
+func rests(*state.Tree) func(*state.Entry) bool {
+	return func(e *state.Entry) bool {
+		switch b := e.Brief(); {
+		case !e.HasStatus() || b.ID == "" || b.Ready != schemas.True || e.RunCount() > 0:
+			return false
+		case b.Phase == schemas.ClarificationAnswered, !schemas.ClarificationOpen(b.Phase):
+			spec := Spec(e)
+			return spec != nil && spec.Run == ""
+		}
+		return false
+	}
+}
+
+// replyRests: a reply that calls its question by name, and that this has taken.
+func replyRests(t *state.Tree) func(*state.Entry) bool {
+	return func(e *state.Entry) bool {
+		if e.HasStatus() || len(e.Object.Refs) == 0 {
+			return false
+		}
+		for _, r := range e.Object.Refs {
+			if r.To.Kind == schemas.ClarificationRequestKind.Name {
+				return slices.ContainsFunc(Status(t.Entry(r.To)).Thread, func(turn schemas.ThreadEntry) bool { return turn.Source == fromReply+e.Name })
+			}
+		}
+		return false
+	}
+}
 
 var replyColumns = []settle.Column{
 	readiness.Ready,

@@ -71,7 +71,7 @@ func groupsOf(w *settle.World, t *state.Tree) *groups {
 }
 
 func (g *groups) follow(t *state.Tree) {
-	if g.tree == nil || !t.SameDormant(g.tree) {
+	if g.tree == nil || !t.SameBase(g.tree) {
 		g.of, g.members = map[string]string{}, map[string]map[string]*state.Entry{}
 		for _, e := range t.Active(schemas.DAGKind.Name) {
 			if e.HasStatus() && e.Brief().FinishedAt.IsZero() {

@@ -8,27 +8,34 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Dormant lists the DAGs that succeeded and want nothing until their spec, their session or an action asks for it: no node
-// of theirs asked anything, taught anything, or was an agent's, no object refers to them, and their files are users'. A run
-// need not load them.
-func Dormant(t *state.Tree) []schemas.Ref {
-	var out []schemas.Ref
+// rests: a DAG that succeeded, or of which nothing has run since its session is paused. No object refers to it, and its file is a user's.
+func rests(t *state.Tree) func(*state.Entry) bool {
 	changed := planchanges.Changed(t)
-	for _, e := range t.Active(schemas.DAGKind.Name) {
-		if finished(e) && len(t.Referrers(e.Ref)) == 0 && !mayBeMade(e) && !changed(e) {
-			out = append(out, e.Ref)
-		}
+	return func(e *state.Entry) bool {
+		return e.HasStatus() && (finished(e) || paused(e)) && len(t.Referrers(e.Ref)) == 0 && !mayBeMade(e) && !changed(e)
 	}
-	return out
 }
 
 func finished(e *state.Entry) bool {
-	if e.Object == nil || e.Object != e.Object.Declared() || !e.HasStatus() || len(e.Claims) > 0 || e.RunsHave(state.Asks|state.Learned|state.OfAgent|state.Outputs) {
+	b := e.Brief()
+	return b.Phase == schemas.DAGSucceeded && b.Ready == schemas.True && b.Running == 0 && !b.Blocked && !b.FinishedAt.IsZero() && !notifying(e)
+}
+
+func paused(e *state.Entry) bool {
+	b := e.Brief()
+	if b.Phase != schemas.DAGPaused || b.Running > 0 || b.Blocked || b.Progress.Done > 0 || !b.FinishedAt.IsZero() || e.RunCount() > 0 {
 		return false
 	}
-	b := e.Brief()
-	return b.Phase == schemas.DAGSucceeded && b.Ready == schemas.True && b.Running == 0 && !b.Blocked &&
-		!b.FinishedAt.IsZero() && b.ObservedDigest == e.Object.Digest && !notifying(e)
+	st, ok := e.Status().(*schemas.DAGStatus)
+	if !ok || st.Group != nil || len(st.Actions) > 0 || len(schemas.UndecidedOf(b, e.Status)) > 0 {
+		return false
+	}
+	for _, n := range st.Nodes.All() {
+		if n.State != schemas.NodePending {
+			return false
+		}
+	}
+	return true
 }
 
 // mayBeMade reports whether the program may have made the file of a DAG. It decodes nothing.

@@ -50,7 +50,7 @@ var Kind = settle.Kind{Kind: schemas.DAGKind, Decide: decide, Columns: columns, 
 	DependsOn: []string{schemas.SessionKind.Name, schemas.AgentKind.Name},
 	Performs:  true, Foretold: true, PartOf: partOf, Steps: steps, Tries: tries, Events: events, Why: why,
 	Sources: []string{state.CheckpointKind}, Affects: affects, Before: before, After: after,
-	Origin: fileOrigin, Shared: true, Same: same, Note: note,
+	Origin: fileOrigin, Rests: rests, RestOfUsers: true, Shared: true, Same: same, Note: note,
 	Mirror: &mirror.DAG, Index: &project.DAG}
 
 // before adds the DAGs that wait for budgets, agents and DAGs that have changed.

@@ -45,7 +45,7 @@ func acceptedDigest(in settle.In) string {
 
 // Kind is the row of kind Observation.
 var Kind = settle.Kind{Kind: schemas.ObservationKind, Decide: decide, Columns: columns,
-	Origin: origin, Retired: retired}
+	Origin: origin, Rests: rests, Retired: retired}
 
 var columns = []settle.Column{
 	readiness.Ready,
@@ -66,6 +66,13 @@ func origin(*state.Tree) func(*state.Entry) settle.Origin {
 			return settle.OriginMemory
 		}
 		return settle.OriginUser
+	}
+}
+
+// rests: an observation that the memory has as it is.
+func rests(*state.Tree) func(*state.Entry) bool {
+	return func(e *state.Entry) bool {
+		return !e.HasStatus() && (e.Accepted == "" || e.Accepted == e.Object.Digest)
 	}
 }
 

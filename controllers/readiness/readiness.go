@@ -64,7 +64,7 @@ func StandingByKind(list iter.Seq[*state.Entry]) map[string]StandingCount {
 	return counts
 }
 
-// StandingOf counts the objects that a selection is about by kind: dormant objects are ready.
+// StandingOf counts the objects that a selection is about by kind: dormant objects are ready, or wait as they should.
 func StandingOf(t *state.Tree, s *settle.Selection) map[string]StandingCount {
 	counts := StandingByKind(s.Active(t))
 	if s != nil {
@@ -72,7 +72,8 @@ func StandingOf(t *state.Tree, s *settle.Selection) map[string]StandingCount {
 	}
 	for _, k := range settle.TableOf(t) {
 		c := counts[k.Name]
-		c.Ready += t.CountDormant(k.Name)
+		dormant, unready := t.CountDormant(k.Name)
+		c.Add(StandingCount{Ready: dormant - unready, Waiting: unready})
 		if c.Total() > 0 {
 			counts[k.Name] = c
 		}

@@ -52,7 +52,7 @@ func ReportOf(t *state.Tree) *Report {
 	if len(problems) > MostRows {
 		return nil
 	}
-	r := &Report{Rows: NotReady((*settle.Selection)(nil).Active(t), MostRows)}
+	r := &Report{Rows: NotReady((*settle.Selection)(nil).Unrested(t, MostRows), MostRows)}
 	for _, c := range StandingOf(t, nil) {
 		r.Count.Add(c)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"reconcile.dev/reconcile/controllers/actions"
+	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -236,6 +237,11 @@ func openQuestions(t *state.Tree) map[int]bool {
 		spec := schemas.SpecAs[*schemas.ClarificationRequestSpec](e.Object)
 		if spec != nil && spec.Issue > 0 && schemas.ClarificationOpen(e.Brief().Phase) {
 			out[spec.Issue] = true
+		}
+	}
+	for o := range t.Dormant(schemas.ClarificationRequestKind.Name) {
+		if issue, _, ok := clarify.ParseID(o.Brief.ID); ok && issue > 0 && schemas.ClarificationOpen(o.Brief.Phase) {
+			out[issue] = true
 		}
 	}
 	return out

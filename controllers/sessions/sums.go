@@ -194,7 +194,7 @@ type dagSums struct {
 
 // follow brings the sums up to date with a tree.
 func (s *dagSums) follow(t *state.Tree) {
-	if s.tree == nil || !t.SameDormant(s.tree) {
+	if s.tree == nil || !t.SameBase(s.tree) {
 		s.begin(t)
 	}
 	for was, is := range t.Since(s.tree, schemas.DAGKind.Name) {
@@ -204,6 +204,7 @@ func (s *dagSums) follow(t *state.Tree) {
 			s.put(is)
 		}
 	}
+	s.tree = t
 	for name := range s.ahead {
 		if e := t.Entry(schemas.DAGKind.Ref(name)); e != nil {
 			s.put(e)
@@ -212,7 +213,6 @@ func (s *dagSums) follow(t *state.Tree) {
 		}
 	}
 	clear(s.ahead)
-	s.tree = t
 }
 
 // begin takes all DAGs of a tree.
@@ -275,26 +275,44 @@ func (s *dagSums) decided(e *state.Entry, brief *schemas.Brief) {
 }
 
 func (s *dagSums) take(e *state.Entry, brief *schemas.Brief) {
+	if p, ok := partIn(e, brief); ok {
+		s.set(e.Name, p)
+	} else {
+		s.drop(e.Name) // it belongs to no session
+	}
+}
+
+// partIn is what a DAG adds to its session; ok is false without one.
+func partIn(e *state.Entry, brief *schemas.Brief) (p part, ok bool) {
 	if e.Broken() {
-		s.set(e.Name, part{session: SessionOfBroken(e), broken: true})
-		return
+		return part{session: SessionOfBroken(e), broken: true}, true
 	}
 	if e.Object != nil {
 		for _, r := range e.Object.Refs {
 			if r.To.Kind == schemas.SessionKind.Name {
-				p := partOf(r.To.Name, brief)
+				p = partOf(r.To.Name, brief)
 				p.changed = brief != nil && brief.ObservedDigest != e.Object.Digest
-				s.set(e.Name, p)
-				return
+				return p, true
 			}
 		}
 	}
-	s.drop(e.Name) // it belongs to no session
+	return part{}, false
+}
+
+// added is what was added for a DAG, with the dormant ones of the tree or later.
+func (s *dagSums) added(name string) (p part, had bool) {
+	if p, had = s.parts[name]; !had {
+		if ref := schemas.DAGKind.Ref(name); s.tree.IsDormant(ref) {
+			e := s.tree.Entry(ref)
+			return partIn(e, e.Brief())
+		}
+	}
+	return p, had
 }
 
 // set replaces what a DAG adds.
 func (s *dagSums) set(name string, p part) {
-	was, had := s.parts[name]
+	was, had := s.added(name)
 	if had && was == p {
 		return
 	}
@@ -307,7 +325,7 @@ func (s *dagSums) set(name string, p part) {
 
 // drop takes away what a DAG adds.
 func (s *dagSums) drop(name string) {
-	if was, had := s.parts[name]; had {
+	if was, had := s.added(name); had {
 		s.of[was.session].remove(name, was)
 		delete(s.parts, name)
 	}
@@ -330,7 +348,9 @@ func (s *dagSums) session(name string) *dagSum {
 			add(dag, &p)
 		}
 		for dag, p := range dormantParts(s.tree) {
-			add(dag, p)
+			if _, had := s.parts[dag]; !had {
+				add(dag, p)
+			}
 		}
 	}
 	return sum

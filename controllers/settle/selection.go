@@ -3,6 +3,7 @@ package settle
 import (
 	"iter"
 	"slices"
+	"strings"
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -127,7 +128,37 @@ func (s *Selection) Entries(t *state.Tree) iter.Seq[*state.Entry] {
 	}
 }
 
-// Active are the Entries without dormant ones, if everything is selected: dormant objects are ready.
+// Unrested are the Active, and with them the first of the dormant objects that wait, as many as most, by kind and name.
+func (s *Selection) Unrested(t *state.Tree, most int) iter.Seq[*state.Entry] {
+	if s != nil {
+		return s.Entries(t)
+	}
+	return func(yield func(*state.Entry) bool) {
+		for _, kind := range t.Kinds() {
+			entries := t.Active(kind)
+			if _, waiting := t.CountDormant(kind); waiting > 0 {
+				entries = slices.Clone(entries)
+				for o := range t.Dormant(kind) {
+					if most == 0 {
+						break
+					}
+					if o.Unready() {
+						entries = append(entries, t.Entry(o.Ref))
+						most--
+					}
+				}
+				slices.SortFunc(entries, func(a, b *state.Entry) int { return strings.Compare(a.Name, b.Name) })
+			}
+			for _, e := range entries {
+				if !yield(e) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Active are the Entries without dormant ones, if everything is selected: dormant objects are ready, or wait as they should.
 func (s *Selection) Active(t *state.Tree) iter.Seq[*state.Entry] {
 	if s != nil {
 		return s.Entries(t)

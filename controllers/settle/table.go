@@ -35,13 +35,18 @@ type Kind struct {
 	Shared bool
 	// KeepSpec keeps the decoded spec of an object that has nothing to do: others read it again and again.
 	KeepSpec bool
-	// Origin returns what finds out how the spec files of the tree came about. It is asked about sound objects only, and about no
-	// dormant ones: users write those. nil, or such a function: users write them.
+	// Origin returns what finds out how the spec files of the tree came about. It is asked about sound objects only. nil, or such a function: users write them.
 	Origin func(*state.Tree) func(*state.Entry) Origin
 	// Retired returns what finds out when a spec of the tree had its effect, zero while it has not: after the time that the
 	// settings say it is moved to the archive. It is asked about sound objects only, and decodes few specs: a tree may have tens of
 	// thousands. It depends on files alone, so all clones agree. nil: never.
 	Retired func(*state.Tree) func(*state.Entry) time.Time
+	// Rests returns what finds out whether an object wants nothing until one of its files, an object that it refers to or one that refers
+	// to it changes: a run does not load it before. It is asked about sound objects without work under way and without a time at which
+	// they are decided again. nil: none rests.
+	Rests func(*state.Tree) func(*state.Entry) bool
+	// RestOfUsers is set if users write the files of all objects that rest, as Origin says.
+	RestOfUsers bool
 	// Performs is set if decisions about the objects have effects.
 	Performs bool
 	// Foretold is set if the status follows from specs and records alone: while a run is under way, its file may be behind the

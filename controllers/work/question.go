@@ -28,15 +28,24 @@ type nodeName struct{ dag, node string }
 func openQuestions(t *state.Tree, is func(*schemas.Clarification) bool) []openQuestion {
 	var out []openQuestion
 	known := map[string]bool{}
-	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
-		b := e.Brief()
-		if b.ID == "" {
-			continue
+	counts := func(b *schemas.Brief) bool {
+		if b.ID != "" {
+			known[b.ID] = true
 		}
-		known[b.ID] = true
-		if !is(&schemas.Clarification{Status: b.Phase}) {
-			continue
+		return b.ID != "" && is(&schemas.Clarification{Status: b.Phase})
+	}
+	var entries []*state.Entry
+	for _, e := range t.Active(schemas.ClarificationRequestKind.Name) {
+		if counts(e.Brief()) {
+			entries = append(entries, e)
 		}
+	}
+	for o := range t.Dormant(schemas.ClarificationRequestKind.Name) {
+		if counts(&o.Brief) {
+			entries = append(entries, t.Entry(o.Ref))
+		}
+	}
+	for _, e := range entries {
 		st, ok := e.Status().(*schemas.ClarificationRequestStatus)
 		if spec := schemas.SpecAs[*schemas.ClarificationRequestSpec](e.Object); ok && spec != nil {
 			out = append(out, ownQuestion(e, spec, st))

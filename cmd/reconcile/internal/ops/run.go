@@ -189,7 +189,7 @@ func (e Env) readTree(r *RunResult, out engine.Result) {
 	if e.Explain {
 		most = math.MaxInt
 	}
-	r.Unready = readiness.NotReady(out.Only.Active(out.Tree), most)
+	r.Unready = readiness.NotReady(out.Only.Unrested(out.Tree, most), most)
 	standing := readiness.StandingOf(out.Tree, out.Only)
 	for _, k := range settle.TableOf(out.Tree) {
 		if c := standing[k.Name]; c.Total() > 0 {

@@ -8,19 +8,29 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/spans"
 	"reconcile.dev/reconcile/state"
 )
 
 // archive moves specs that have taken effect out of specs/. No decision depends on where a spec is stored.
 func (s *run) archive(ctx context.Context) error {
 	s.archiveAt = time.Time{}
-	if s.loop.Archivable == nil || s.busy() || s.memoryPending() {
+	if s.loop.Archivable == nil {
+		s.restingDue = time.Time{}
+		return nil
+	}
+	if s.busy() || s.memoryPending() {
 		return nil
 	}
 	moves, next := controllers.Archivable(s.tree, s.loop.Now())
+	if s.restingDue = next; s.tree.LeavesDormant() {
+		next = spans.Sooner(next, s.dormantDue)
+		s.restingDue = next
+	}
 	if s.archiveAt = next; len(moves) == 0 {
 		return nil
 	}
+	s.stay = map[string]bool{}
 	paths := make([]string, len(moves))
 	for i, m := range moves {
 		paths[i] = m.From
@@ -32,6 +42,7 @@ func (s *run) archive(ctx context.Context) error {
 	slices.Sort(movable)
 	moves = slices.DeleteFunc(moves, func(m state.Move) bool {
 		_, ok := slices.BinarySearch(movable, m.From)
+		s.stay[m.From] = !ok
 		return !ok
 	})
 	if len(moves) < len(paths) {

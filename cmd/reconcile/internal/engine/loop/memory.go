@@ -64,7 +64,7 @@ func (s *run) settleMemory(ctx context.Context, last bool) error {
 	if s.memoryState == memorySettled || s.memoryState == memoryBusy && !last || !s.hasMemory() {
 		return nil
 	}
-	if len(s.tree.Entries(schemas.ObservationKind.Name)) == 0 && !s.loop.Store.HasMemory() {
+	if dormant, _ := s.tree.CountDormant(schemas.ObservationKind.Name); dormant+len(s.tree.Active(schemas.ObservationKind.Name)) == 0 && !s.loop.Store.HasMemory() {
 		s.memoryState = memorySettled
 		return nil
 	}

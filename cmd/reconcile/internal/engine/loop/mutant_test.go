@@ -35,16 +35,32 @@ var lockFaults = []mutants.Mutant{
 
 // dormantFaults are those in leaving dormant objects.
 var dormantFaults = []mutants.Mutant{
-	{"a change of a dormant file is not seen during a run", "../../../../../state/refresh.go", "was.statHash != new(fingerprinter)", "false && was.statHash != new(fingerprinter)"},
+	{"a change of a dormant file is not seen during a run", "../../../../../state/refresh.go", "if was.statHash == new(fingerprinter)", "if true || was.statHash == new(fingerprinter)"},
 	{"a dormant file that went is not missed", "../../../../../state/active.go", "if !is && !l.base.thawedFile(i)", "if !is && is && !l.base.thawedFile(i)"},
-	{"what bears on dormant objects is ignored", "../../../../../state/active.go", "|| !m.dormant.affects(f))", "|| true)"},
-	{"what bears on them during a run is ignored", "../../../../../state/update.go", "d != nil && (d.has", "false && (d.has"},
+	{"what bears on dormant objects is ignored", "../../../../../state/active.go", "(!there || was.content != f.content()) && !m.wake", "(!there || was.content != f.content()) && false && !m.wake"},
+	{"what bears on them during a run is ignored", "../../../../../state/update.go", "\tindices := d.affected(f)\n", "\tindices := d.affected(f)[:0]\n"},
+	{"who refers to what changed stays dormant", "../../../../../state/dormant.go", "for i := range d.referrers(b.ref) {", "for i := range d.referrers(schemas.Ref{}) {"},
+	{"a path that differs in case stays dormant", "../../../../../state/dormant.go", "d.colliding(f.path, func", "d.colliding(\"\", func"},
 	{"what an unfinished file hides is forgotten", "../../../../../state/base_diff.go", "if u.hides || len(u.update.model.scanErrors) > 0 {", "if u.hides && false {"},
 	{"a damaged file of dormant objects is believed", "../../../../../state/frozen.go", " || xxhash.Sum64(rest[16:]) != hash", "", "TestDamagedFileOfDormantObjects"},
 	{"dormant objects are not counted", "../../../../../controllers/sessions/sums.go", "range t.Dormant(schemas.DAGKind.Name)", "range t.Dormant(\"None\")"},
-	{"a DAG that declares tools is dormant", "../../../../../state/dormant.go", " || b.object.Mentions(schemas.MarkTools)", "", "TestToolsOfFinishedDAGs"},
+	{"a DAG that declares tools is dormant", "../../../../../state/dormant_next.go", " || b.object.Mentions(schemas.MarkTools)", "", "TestToolsOfFinishedDAGs"},
 	{"a DAG that a workflow made is dormant", "../../../../../controllers/dags/dormant.go", "return planchanges.NamesFix(e.Name) ||", "return false && ", "TestOriginsWithDormantObjects"},
-	{"what asked for dormant objects is forgotten", "../../../../../state/active.go", "s.needsFullLoad.Store(true)", "_ = s", "TestTreeWithDormantObjects"},
+	{"of what a tree has other entries is forgotten", "../../../../../state/dormant.go", "r.woken = append(r.woken, indices...)", "_ = indices", "TestTreeWithDormantObjects"},
+}
+
+// restFaults are those in which objects rest, and what wakes them.
+var restFaults = []mutants.Mutant{
+	{"a DAG rests that has nodes to run", "../../../../../controllers/dags/dormant.go", "if n.State != schemas.NodePending {", "if n.State == schemas.NodeRunning {"},
+	{"an action does not keep a DAG from rest", "../../../../../controllers/dags/dormant.go", " || len(st.Actions) > 0", ""},
+	{"a question rests before it is answered", "../../../../../controllers/clarifications/row.go", "case b.Phase == schemas.ClarificationAnswered, !schemas", "case b.Phase != \"\", !schemas"},
+	{"a reply rests before it is taken", "../../../../../controllers/clarifications/row.go", "return turn.Source == fromReply+e.Name })", "return turn.Source != \"-\" })"},
+	{"the questions that rest have no numbers", "../../../../../controllers/clarifications/index.go", "\t\tadd(o.Ref, &o.Brief)\n", "\t\t_ = o\n"},
+	{"the questions that rest are no work of a session", "../../../../../controllers/sessions/slot.go", "ok && issue > 0 && schemas", "ok && issue < 0 && schemas"},
+	{"those that rest are ready", "../../../../../controllers/readiness/readiness.go", "Ready: dormant - unready, Waiting: unready", "Ready: dormant - 0*unready"},
+	{"those that rest are not listed", "../../../../../controllers/settle/selection.go", "if o.Unready() {", "if o.Name == \"\" {"},
+	{"who refers to those that rest is forgotten", "../../../../../state/frozen.go", "for at := range r.n {", "for at := range r.n - 1 {"},
+	{"a status that is about another spec rests", "../../../../../controllers/kinds.go", "e.Brief().ObservedDigest == e.Object.Digest && ", ""},
 }
 
 // distrustFaults are those in telling the files of programs that nothing confines from those of people.
@@ -79,6 +95,7 @@ func TestMutants(t *testing.T) {
 	mutants.Suite{Args: []string{"-short"}, Mutants: slices.Concat(
 		mutants.NoticedBy("TestRunSinceSettledEquals|TestInputsThatANodeMakes|TestLockDoesNotLinger", faults),
 		mutants.NoticedBy("TestRunSinceSettledLeaves|TestTreeWithDormantObjects", dormantFaults),
+		mutants.NoticedBy("TestRunSinceSettledLeavesObjectsOfAllKinds", restFaults),
 		mutants.NoticedBy("TestDistrust$|TestDistrustPreferences|TestDistrustReplies|TestMarkedWhileItRuns", distrustFaults),
 		mutants.NoticedBy("TestStatusThatWaits", stampFaults),
 		mutants.NoticedBy("TestAcquireWaitsForOneThatGoesOn", lockFaults),

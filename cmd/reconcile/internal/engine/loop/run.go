@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/admission"
-	"reconcile.dev/reconcile/controllers/dags"
 	"reconcile.dev/reconcile/controllers/derive"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
@@ -90,6 +90,10 @@ type run struct {
 	compacted   time.Time   // time of the last check for compaction
 
 	archiveAt time.Time // when a spec is due for the archive; zero: never
+	// restingDue is that of objects that may rest, dormantDue of those that were dormant when the tree was loaded; stay are the paths of
+	// specs that are due and must not be moved.
+	restingDue, dormantDue time.Time
+	stay                   map[string]bool
 
 	began          time.Time
 	worked         map[schemas.Ref]bool         // owners of effects that this run has claimed
@@ -136,7 +140,10 @@ func (s *run) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.tree = tree
+	s.tree, s.restingDue = tree, s.loop.Now() // until it is known
+	if was != nil {
+		s.restingDue, s.dormantDue = was.Archive, was.Archive
+	}
 	if was != nil && s.loop.Only == nil { // work selected by name may be pending in a settled tree
 		s.dirty, s.requests = map[schemas.Ref]bool{}, map[schemas.Ref]bool{}
 		for _, ref := range changed {
@@ -437,13 +444,15 @@ func (s *run) summary() (state.Summary, error) {
 	return state.Summary{
 		Lines: lines, Report: report,
 		Wake: spans.Sooner(spans.Sooner(spans.Sooner(s.nextWake(), s.nextCompaction()), s.archiveAt), spans.Sooner(s.commitWake(), s.healthWake())), Exit: int(verdict), Counts: readiness.Counts(s.tree),
-		Compacted: s.compacted, Clocks: sortedRefs(s.wakes), Dormant: s.dormant(), Commit: s.loop.Commit != nil, Push: s.tree.Settings().Git.Push, Mirror: s.tree.Settings().GitHub.Mirror || len(s.starts.waiting) > 0,
+		Compacted: s.compacted, Clocks: sortedRefs(s.wakes), Archive: s.restingDue, Dormant: s.resting(), Commit: s.loop.Commit != nil, Push: s.tree.Settings().Git.Push, Mirror: s.tree.Settings().GitHub.Mirror || len(s.starts.waiting) > 0,
 	}, nil
 }
 
-// dormant lists the objects that want nothing by themselves. One with a timer wants something later.
-func (s *run) dormant() []schemas.Ref {
-	return slices.DeleteFunc(dags.Dormant(s.tree), func(ref schemas.Ref) bool { return !s.wakes[ref].at.IsZero() })
+// resting lists the objects that want nothing by themselves. One with a timer wants something later.
+func (s *run) resting() []schemas.Ref {
+	return slices.DeleteFunc(controllers.Resting(s.tree), func(ref schemas.Ref) bool {
+		return !s.wakes[ref].at.IsZero() || len(s.effects[ref])+len(s.restores[ref]) > 0 || s.stay[s.tree.Entry(ref).Object.Path]
+	})
 }
 
 // end ends a run: it stops the running effects and writes all known state.

@@ -351,6 +351,9 @@ func (s *run) apply(d settle.Decision) {
 		set(s.restores, ref, out.Restore, len(out.Restore) > 0)
 		set(s.scheduled, ref, true, out.Due)
 		set(s.wakes, ref, wake{out.Again, out.Await}, !out.Again.IsZero())
+		if wants := len(out.Effects)+len(out.Restore) > 0 || out.Due || !out.Again.IsZero(); wants && s.tree.IsDormant(ref) {
+			s.tree = s.tree.With(s.tree.Entry(ref)) // it rests no more
+		}
 		if e := s.tree.Entry(ref); e != nil && e.Gone() {
 			s.removed[ref] = e // records were added after the spec was removed
 		}

@@ -18,6 +18,38 @@ func (b *bench) scale(ctx context.Context, sizes []int) error {
 	return b.firstRuns(ctx, dir, sizes)
 }
 
+// mixedEdit: what runs after an edit costs beyond a run with nothing to do, in a mixed tree and in one of its own.
+func (b *bench) mixedEdit(ctx context.Context, _ []int) error {
+	const files, few = 50_000, 3
+	dir, err := os.MkdirTemp(b.trees, "mixed")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	large, own := filepath.Join(dir, "large"), filepath.Join(dir, "own")
+	edit := treeEdit{fmt.Sprintf("chain of %d", few), func(tree, tag string) error { return writeChain(tree, "few", few, tag) }}
+	if err := b.settledTree(ctx, own, 0, []treeEdit{edit}); err != nil {
+		return err
+	}
+	err = newMixed(large, files, b.seed).write()
+	if err == nil {
+		err = writeFile(filepath.Join(large, "specs", "session.yaml"),
+			"apiVersion: reconcile.dev/v1alpha1\nkind: Session\nmetadata: {name: one}\nspec: {title: one}\n")
+	}
+	if err == nil {
+		err = edit.edit(large, "first")
+	}
+	for range 2 {
+		if err == nil {
+			_, err = process(b.reconcile(ctx, large), 4)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return b.besideOwn(ctx, edit, fmt.Sprintf("%d mixed files, seed %d", files, b.seed), large, own)
+}
+
 // firstRuns: the first run over a mixed tree, by the CPU time for each file.
 func (b *bench) firstRuns(ctx context.Context, dir string, sizes []int) error {
 	var first float64
