@@ -3,6 +3,8 @@ package loop
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -60,6 +62,35 @@ func TestDistrust(t *testing.T) {
 			})
 		})
 	}
+}
+
+// looking is an actor that looks at the tree before an effect starts.
+type looking struct {
+	*actor
+	look func()
+}
+
+func (a looking) Submit(e settle.Effect) {
+	a.look()
+	a.actor.Submit(e)
+}
+
+// TestDecisionsAreOnDiskFirst: an action has its status before an effect starts, so that it does not count as written by that one if the run is
+// killed.
+func TestDecisionsAreOnDiskFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir, seen := tree(t, "    - {name: a, run: [x]}\n    - {name: b, run: [x]}"), 0
+		l := newLoop(t, dir, looking{newActor(always(time.Millisecond, schemas.OutcomeSucceeded)), func() {
+			if _, err := os.Stat(filepath.Join(dir, "state/actions/act.json")); err != nil {
+				t.Error(err)
+			}
+			seen++
+		}})
+		put(t, dir, "specs/actions/act.yaml", fmt.Sprintf(envelope, "Action", "act", "  target: dag/job\n  node: b\n  verb: skip"))
+		if _, err := l.Once(t.Context()); err != nil || seen != 1 {
+			t.Errorf("%d effects started, %v", seen, err)
+		}
+	})
 }
 
 // TestDistrustPreferences has a preference of a person appear while a run is marked as unconfined: it counts as inferred, unless something shows that a person

@@ -51,10 +51,6 @@ var dormantFaults = []mutants.Mutant{
 
 // restFaults are those in which objects rest, and what wakes them.
 var restFaults = []mutants.Mutant{
-	{"a DAG rests that has nodes to run", "../../../../../controllers/dags/dormant.go", "if n.State != schemas.NodePending {", "if n.State == schemas.NodeRunning {"},
-	{"an action does not keep a DAG from rest", "../../../../../controllers/dags/dormant.go", " || len(st.Actions) > 0", ""},
-	{"a question rests before it is answered", "../../../../../controllers/clarifications/row.go", "case b.Phase == schemas.ClarificationAnswered, !schemas", "case b.Phase != \"\", !schemas"},
-	{"a reply rests before it is taken", "../../../../../controllers/clarifications/row.go", "return turn.Source == fromReply+e.Name })", "return turn.Source != \"-\" })"},
 	{"the questions that rest have no numbers", "../../../../../controllers/clarifications/index.go", "\t\tadd(o.Ref, &o.Brief)\n", "\t\t_ = o\n"},
 	{"the questions that rest are no work of a session", "../../../../../controllers/sessions/slot.go", "ok && issue > 0 && schemas", "ok && issue < 0 && schemas"},
 	{"those that rest are ready", "../../../../../controllers/readiness/readiness.go", "Ready: dormant - unready, Waiting: unready", "Ready: dormant - 0*unready"},
@@ -72,6 +68,7 @@ var distrustFaults = []mutants.Mutant{
 	{"a preference of before is distrusted", "../../../../../controllers/preferences/preferences.go", "\tj.Settle(&st.Common, in.Object.Digest, in.Now)\n", "\tj.Settle(&st.Common, \"\", in.Now)\n"},
 	{"nobody is warned of a reply", "distrust.go", "s.warn(fmt.Sprintf(\"%s, %s of %s, appeared", "_ = (fmt.Sprintf(\"%s, %s of %s, appeared"},
 	{"a proof does not count", "distrust.go", "return id.Proof != \"\", nil", "return id.Proof == \"never\", nil"},
+	{"effects start before what people decided is on disk", "write.go", "early = early || ref.Kind == schemas.ActionKind.Name ||", "early = early ||"},
 	{"a receipt does not count", "distrust.go", "if vouched || s.loop.Identify == nil {", "if s.loop.Identify == nil {"},
 	{"a mark goes before its run", "distrust.go", "return claimed[key] })", "return claimed[key] && false })"},
 	{"a receipt is for any content", "../../../../../state/unconfined.go", "hexDigest(name+\"\\x00\"+string(data))", "hexDigest(name+\"\\x00\"+string(data[:0]))"},
@@ -96,7 +93,7 @@ func TestMutants(t *testing.T) {
 		mutants.NoticedBy("TestRunSinceSettledEquals|TestInputsThatANodeMakes|TestLockDoesNotLinger", faults),
 		mutants.NoticedBy("TestRunSinceSettledLeaves|TestTreeWithDormantObjects", dormantFaults),
 		mutants.NoticedBy("TestRunSinceSettledLeavesObjectsOfAllKinds", restFaults),
-		mutants.NoticedBy("TestDistrust$|TestDistrustPreferences|TestDistrustReplies|TestMarkedWhileItRuns", distrustFaults),
+		mutants.NoticedBy("TestDistrust$|TestDecisionsAreOnDiskFirst|TestDistrustPreferences|TestDistrustReplies|TestMarkedWhileItRuns", distrustFaults),
 		mutants.NoticedBy("TestStatusThatWaits", stampFaults),
 		mutants.NoticedBy("TestAcquireWaitsForOneThatGoesOn", lockFaults),
 	)}.Run(t)

@@ -79,7 +79,7 @@ func (s *run) startEffects(ctx context.Context) error {
 		if (held || proved || asked) && tries < inputTries {
 			continue
 		}
-		if err := errors.Join(s.deriveSpecs(ctx), s.foldLedgers(ctx), s.flushLarge(ctx), s.settleMemory(ctx, false)); err != nil {
+		if err := errors.Join(s.deriveSpecs(ctx), s.foldLedgers(ctx), s.flushEarly(ctx), s.settleMemory(ctx, false)); err != nil {
 			return err
 		}
 		claims := s.claimable()

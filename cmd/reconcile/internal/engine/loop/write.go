@@ -53,10 +53,15 @@ func (s *run) flush(ctx context.Context, force bool) error {
 	return s.noteFlushed(ctx, stamps)
 }
 
-// flushLarge writes the statuses of a large tree before the memory is updated, which may take equally long. The run
-// that follows a killed one then does not start over.
-func (s *run) flushLarge(ctx context.Context) error {
-	if len(s.unwritten) < state.Batch {
+// flushEarly writes statuses before effects start, where a kill could not be mended otherwise: those of actions and preferences, since one
+// without a status counts as written by a program that works without a sandbox; and all of a large tree, before the memory is updated, which
+// may take equally long, so that the run that follows a killed one does not start over.
+func (s *run) flushEarly(ctx context.Context) error {
+	early := len(s.unwritten) >= state.Batch
+	for ref := range s.unwritten {
+		early = early || ref.Kind == schemas.ActionKind.Name || ref.Kind == schemas.PreferenceKind.Name
+	}
+	if !early {
 		return nil
 	}
 	return s.flush(ctx, false)
