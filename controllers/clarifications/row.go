@@ -54,14 +54,8 @@ var ReplyKind = settle.Kind{Kind: schemas.ReplyKind, Decide: decideReply, Column
 // rests: a question that a person asked outside of a run, and that was answered or has ended.
 func rests(*state.Tree) func(*state.Entry) bool {
 	return func(e *state.Entry) bool {
-		switch b := e.Brief(); {
-		case !e.HasStatus() || b.ID == "" || b.Ready != schemas.True || e.RunCount() > 0:
-			return false
-		case b.Phase == schemas.ClarificationAnswered, !schemas.ClarificationOpen(b.Phase):
-			spec := Spec(e)
-			return spec != nil && spec.Run == ""
-		}
-		return false
+		b, spec := e.Brief(), Spec(e)
+		return e.HasStatus() && b.ID != "" && b.Ready == schemas.True && e.RunCount() == 0 && spec != nil && spec.Run == ""
 	}
 }
 

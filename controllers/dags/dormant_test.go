@@ -8,6 +8,7 @@ import (
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/mutants"
 )
 
 // TestDormantFilesAreOfUsers: a finished DAG is dormant unless its file may be the program's, which has to be committed.
@@ -40,4 +41,39 @@ func TestDormantFilesAreOfUsers(t *testing.T) {
 	if want := []schemas.Ref{schemas.DAGKind.Ref("users")}; !slices.Equal(got, want) {
 		t.Errorf("%v rest, want %v", got, want)
 	}
+}
+
+// TestPausedDAGsRest: a DAG of a paused session rests while nothing of it has run, and nobody acted on it.
+func TestPausedDAGsRest(t *testing.T) {
+	t.Parallel()
+	pending := map[string]schemas.NodeStatus{"a": {State: schemas.NodePending}, "b": {State: schemas.NodePending}}
+	for _, c := range []struct {
+		name   string
+		change func(*schemas.DAGStatus)
+		rests  bool
+	}{
+		{"nothing has run", func(*schemas.DAGStatus) {}, true},
+		{"a node is skipped", func(st *schemas.DAGStatus) {
+			st.Nodes = schemas.NodeStatusesOf(map[string]schemas.NodeStatus{"a": {State: schemas.NodeSkipped}, "b": {State: schemas.NodePending}})
+		}, false},
+		{"somebody acted on it", func(st *schemas.DAGStatus) { st.Actions = []schemas.AppliedAction{{}} }, false},
+		{"it is in a group", func(st *schemas.DAGStatus) { st.Group = new(schemas.GroupStatus) }, false},
+		{"it runs", func(st *schemas.DAGStatus) { st.Phase = schemas.DAGRunning }, false},
+	} {
+		st := &schemas.DAGStatus{Common: schemas.Common{Phase: schemas.DAGPaused}, Nodes: schemas.NodeStatusesOf(pending)}
+		c.change(st)
+		e := &state.Entry{Ref: schemas.DAGKind.Ref("d"), Object: schemas.NewObject(schemas.DAGKind, schemas.Metadata{Name: "d"}, "specs/d.yaml", "d", nil, nil)}
+		e.SetStatus(st)
+		if got := rests(state.NewTree(schemas.Kinds{schemas.DAGKind}, nil, nil, e))(e); got != c.rests {
+			t.Errorf("%s: rests is %t", c.name, got)
+		}
+	}
+}
+
+func TestRestMutants(t *testing.T) {
+	mutants.Suite{Mutants: mutants.NoticedBy("TestPausedDAGsRest", []mutants.Mutant{
+		{"a DAG rests of which a node was skipped", "dormant.go", "if n.State != schemas.NodePending {", "if n.State == schemas.NodeRunning {"},
+		{"an action does not keep a DAG from rest", "dormant.go", " || len(st.Actions) > 0", ""},
+		{"a DAG of a group rests", "dormant.go", "st.Group != nil || ", ""},
+	})}.Run(t)
 }

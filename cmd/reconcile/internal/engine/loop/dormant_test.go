@@ -82,6 +82,12 @@ func TestTreeWithDormantObjects(t *testing.T) {
 	if err != nil || countDormant(next) != finishedDAGs-1 || len(changed) > 0 || next.IsDormant(dormant) {
 		t.Errorf("with another entry of one, %d are dormant and %v changed: %v", countDormant(next), changed, err)
 	}
+	if err := s.Settle(state.Summary{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := e.dormant(); n != finishedDAGs-1 {
+		t.Errorf("after that tree was settled, %d are dormant", n)
+	}
 }
 
 // TestOriginsWithDormantObjects: to find the files that the program made, no dormant object is loaded, and a finished DAG whose file may be
