@@ -61,28 +61,31 @@ func listUnconfined(root *os.Root) ([]fs.DirEntry, error) {
 	return files, err
 }
 
-// ForgetUnconfined removes the marks of runs, and the receipts with the last mark.
+// ForgetUnconfined removes the marks of runs, and the receipts before the last mark. The folder stays: after a kill, the next process finds a
+// mark and removes the rest.
 func (s *Store) ForgetUnconfined(keys []string) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	var errs error
-	remove := func(name string) {
-		if err := s.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = errors.Join(errs, err)
-		}
-	}
+	files, errs := listUnconfined(s.root)
+	over, last := map[string]bool{}, true
 	for _, key := range keys {
-		remove(markOf(key))
-	}
-	files, err := listUnconfined(s.root)
-	if slices.ContainsFunc(files, func(f fs.DirEntry) bool { return strings.HasSuffix(f.Name(), markSuffix) }) {
-		return errors.Join(errs, err)
+		over[path.Base(markOf(key))] = true
 	}
 	for _, f := range files {
-		remove(path.Join(unconfinedDir, f.Name()))
+		last = last && (over[f.Name()] || !strings.HasSuffix(f.Name(), markSuffix))
 	}
-	return errors.Join(errs, err) // the folder stays: after a kill in between nobody would remove it
+	for _, suffix := range []string{receiptSuffix, markSuffix} {
+		for _, f := range files {
+			if !strings.HasSuffix(f.Name(), suffix) || !over[f.Name()] && (suffix == markSuffix || !last) {
+				continue
+			}
+			if err := s.root.Remove(path.Join(unconfinedDir, f.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				errs = errors.Join(errs, err)
+			}
+		}
+	}
+	return errs
 }
 
 // Vouch notes that reconcile writes a file for a person. It comes before the file.
