@@ -76,8 +76,8 @@ func TestRunSinceSettledLeavesObjectsOfAllKinds(t *testing.T) {
 						t.Errorf("%d objects of kind %s are dormant, want %d", got, kind, n)
 					}
 				}
-				for range rounds {
-					done := e.remix(e.rnd.IntN(14), e.rnd.IntN(mixedObjects))
+				for round := range rounds {
+					done := e.remix(round+int(seed)*rounds, e.rnd.IntN(mixedObjects))
 					if e.rnd.IntN(2) == 0 {
 						done += ", " + e.some()
 					}
@@ -125,10 +125,10 @@ func (e *edits) observe(i int, what string) {
 		"  agent: a%d\n  issue: 20\n  timestamp: \"2026-01-02T03:04:05Z\"\n  entries: [{category: decision, content: %q}]", i%3, what))
 }
 
-// remix does something that bears on objects that rest.
+// remix does something that bears on objects that rest: each of the things once before one again.
 func (e *edits) remix(what, i int) string {
 	e.n++
-	switch what {
+	switch what % 15 {
 	case 0:
 		e.still([]string{"Active", "Paused", "Paused"}[e.rnd.IntN(3)])
 		return "edit the session of those that wait"
@@ -167,6 +167,10 @@ func (e *edits) remix(what, i int) string {
 		return "edit an agent"
 	case 12:
 		return "empty " + e.emptyLedger()
+	case 13:
+		e.put(fmt.Sprintf("specs/new/q-new-%d.yaml", e.n), "ClarificationRequest", fmt.Sprintf("q-new-%d", e.n), fmt.Sprintf(
+			"  {issue: %d, from: a%d, to: a%d, topic: New, question: \"What is %d?\", blocking: false}", 20+i%3, i%3, (i+1)%3, e.n))
+		return "ask what gets the next number"
 	}
 	put(e.t, e.dir, "reconcile.yaml", fmt.Sprintf("apiVersion: reconcile.dev/v1alpha1\nkind: Settings\nmetadata: {name: settings}\nspec: {limits: {sessions: %d}}\n", 1+e.rnd.IntN(4)))
 	return "edit the settings"
