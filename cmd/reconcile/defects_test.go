@@ -133,11 +133,16 @@ func (p *project) compare(t *testing.T, table *defectTable) {
 			if i < 0 || j < 0 || strings.Contains(planted[i].Reason, "is not installed") {
 				t.Skipf("%s is not installed", tool)
 			}
+			defer func() {
+				if t.Failed() {
+					t.Logf("planted: %s\nclean: %s", told(planted[i]), told(clean[j]))
+				}
+			}()
 			if planted[i].Version == "" && tool != "gofmt" {
 				t.Skipf("%s did not say its version", tool)
 			}
 			if planted[i].Outcome == checks.Unknown || clean[j].Outcome == checks.Unknown {
-				t.Errorf("planted: %s %s, clean: %s %s", planted[i].Outcome, planted[i].Reason, clean[j].Outcome, clean[j].Reason)
+				t.Error("a check is unknown")
 			}
 			version := planted[i].Version
 			if n := releases[tool]; n > 0 {
@@ -154,6 +159,18 @@ func (p *project) compare(t *testing.T, table *defectTable) {
 	if ran == len(defectTools[p.language]) {
 		table.compare(t, p.language, "together", "", fmt.Sprintf("| %s | together | %d of %d | |\n", p.language, len(all), len(p.defects)))
 	}
+}
+
+// told says how a check ended, and what it found.
+func told(c checks.Check) string {
+	text := fmt.Sprintf("%s %s in %.1f s, %s: %s\n%s", c.Tool, c.Version, c.Seconds, c.Outcome, c.Reason, c.Output)
+	for _, f := range c.Findings {
+		text += "\n" + f.Text()
+	}
+	for _, test := range c.Tests {
+		text += fmt.Sprintf("\n%s %s: %s", test.Name, test.Outcome, test.Message)
+	}
+	return text
 }
 
 func extractDefects(t *testing.T, language, npm string) *project {

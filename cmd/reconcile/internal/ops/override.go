@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/checking"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/schemas"
@@ -149,9 +150,13 @@ func (p *project) digest(files []string) (_ string, err error) {
 	return hex.EncodeToString(h.Sum(nil)[:16]), nil
 }
 
-// projectFiles lists the files of the project that are not reconcile's own, such as an override.
+// projectFiles lists the files of the project that are neither reconcile's own, such as an override, nor in caches of its tools.
 func (p *project) projectFiles() ([]string, error) {
-	all, err := p.allFiles()
+	l, err := p.list()
+	if !p.git {
+		l.untracked = l.all
+	}
+	all := checking.WithoutCaches(p.root, slices.Clone(l.all), l.untracked)
 	rel, relErr := filepath.Rel(p.root, p.treeDir())
 	if relErr != nil {
 		return all, err

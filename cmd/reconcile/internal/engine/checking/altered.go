@@ -1,7 +1,12 @@
 package checking
 
 import (
+	"bytes"
 	"hash/maphash"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -9,6 +14,36 @@ import (
 	"reconcile.dev/reconcile/state/disk"
 	"reconcile.dev/reconcile/state/regular"
 )
+
+// cacheTag is the file that marks a folder as a cache, as Cargo, pytest and mypy do, and cacheSignature its beginning (bford.info/cachedir).
+const (
+	cacheTag       = "CACHEDIR.TAG"
+	cacheSignature = "Signature: 8a477f597d28d172789f06886806bc55"
+)
+
+// WithoutCaches returns the files of a project that are not in folders which tools marked as their caches. Only what git does not track can be such: a mark
+// hides no file of a commit, nor itself, and none hides the whole project.
+func WithoutCaches(root string, files, untracked []string) []string {
+	var caches []string
+	for _, f := range untracked {
+		dir, name := path.Split(f)
+		if name != cacheTag || dir == "" {
+			continue
+		}
+		if text, err := regular.ReadPathUpTo(filepath.Join(root, filepath.FromSlash(f)), comparedBytes); err == nil && bytes.HasPrefix(text, []byte(cacheSignature)) {
+			caches = append(caches, dir)
+		}
+	}
+	if len(caches) == 0 {
+		return files
+	}
+	cached := map[string]bool{}
+	for _, f := range untracked {
+		in := func(dir string) bool { return strings.HasPrefix(f, dir) }
+		cached[f] = path.Base(f) != cacheTag && slices.ContainsFunc(caches, in)
+	}
+	return slices.DeleteFunc(slices.Clone(files), func(f string) bool { return cached[f] })
+}
 
 // comparedBytes is the size up to which files are compared by content; larger ones are compared by size and time.
 const comparedBytes = 1 << 20

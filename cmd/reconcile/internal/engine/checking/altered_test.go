@@ -2,6 +2,7 @@ package checking
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -80,5 +81,21 @@ func TestAltered(t *testing.T) {
 		t.Error(err)
 	} else if none, err = empty.altered(began); len(none) > 0 || err != nil {
 		t.Error(none, err)
+	}
+}
+
+// What git does not track in a folder with the mark of a cache is no file of the project; the mark itself is.
+func TestWithoutCaches(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"CACHEDIR.TAG": cacheSignature, "target/CACHEDIR.TAG": cacheSignature + "\n# cargo", "src/CACHEDIR.TAG": "no mark"} {
+		if err := errors.Join(os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	untracked := []string{"CACHEDIR.TAG", "new.rs", "src/CACHEDIR.TAG", "src/new.rs", "target/CACHEDIR.TAG", "target/debug/a.d", "target/info.json", "targets/a.rs"}
+	all := append(slices.Clone(untracked), "src/lib.rs", "target/kept.rs")
+	want := []string{"CACHEDIR.TAG", "new.rs", "src/CACHEDIR.TAG", "src/new.rs", "target/CACHEDIR.TAG", "targets/a.rs", "src/lib.rs", "target/kept.rs"}
+	if got := WithoutCaches(dir, all, untracked); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
