@@ -2,6 +2,7 @@
 package worktree
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +17,8 @@ import (
 var (
 	// ErrNone says that a folder is not in a work tree.
 	ErrNone = errors.New("not in a git work tree")
+	// ErrDamaged says that a folder .git is no repository to git, although it has a HEAD.
+	ErrDamaged = errors.New("damaged")
 	// errBroken says that a .git file names no git directory. git also stops there, and searches no further up.
 	errBroken = errors.New("the file .git names no git directory; repair it with git worktree repair")
 )
@@ -28,19 +31,24 @@ type Layout struct {
 }
 
 // Find returns the layout of the git work tree that contains dir, an absolute path, or of the nearest folder above. A folder
-// .git counts if it has HEAD, objects and refs: an empty one is skipped, as by git. The error wraps ErrNone or errBroken, or
-// is that of the file system.
+// .git counts if it has objects, refs and a HEAD that names a branch or a commit: others are skipped, as by git. The error
+// wraps ErrNone, with ErrDamaged if one was skipped that has a HEAD, or errBroken, or is that of the file system.
 func Find(dir string) (Layout, error) {
+	var damaged error
 	for at := dir; ; at = filepath.Dir(at) {
 		l, err := layoutAt(at)
-		switch {
+		switch dotgit := filepath.Join(at, ".git"); {
 		case err != nil || l.GitDir != "":
 			return l, err
-		case isGitDir(at):
+		case defect(at) == "":
 			return Layout{}, fmt.Errorf("%s: %w: %s is a bare repository or the inside of .git; point -C at a work tree",
 				dir, ErrNone, at)
+		case filepath.Dir(at) == at && damaged != nil:
+			return Layout{}, fmt.Errorf("%s: %w: %w", dir, ErrNone, damaged)
 		case filepath.Dir(at) == at:
 			return Layout{}, fmt.Errorf("%s: %w; run git init", dir, ErrNone)
+		case damaged == nil && Exists(filepath.Join(dotgit, "HEAD")):
+			damaged = fmt.Errorf("%s is %w, and no repository to git: %s", dotgit, ErrDamaged, defect(dotgit))
 		}
 	}
 }
@@ -74,7 +82,7 @@ func layoutAt(at string) (Layout, error) {
 		return Layout{}, nil
 	case err != nil:
 		return Layout{}, err
-	case fi.IsDir() && isGitDir(dotgit):
+	case fi.IsDir() && defect(dotgit) == "":
 		return withCommon(Layout{Top: at, GitDir: dotgit})
 	case fi.IsDir():
 		return Layout{}, nil
@@ -97,12 +105,13 @@ func linked(at, dotgit string, fi fs.FileInfo) (Layout, error) {
 		return Layout{}, fmt.Errorf("%s: %w: it has no line \"gitdir: …\"", dotgit, errBroken)
 	}
 	l := Layout{Top: at, GitDir: Absolute(at, target)}
-	if !isGitDir(l.GitDir) && !Exists(filepath.Join(l.GitDir, "commondir")) {
-		return Layout{}, fmt.Errorf("%s: %w: it names %s", dotgit, errBroken, l.GitDir)
+	if d := defect(l.GitDir); d != "" {
+		return Layout{}, fmt.Errorf("%s: %w: it names %s: %s", dotgit, errBroken, l.GitDir, d)
 	}
 	return withCommon(l)
 }
 
+// withCommon adds to l the folder that its git directory shares with other work trees.
 func withCommon(l Layout) (Layout, error) {
 	data, err := regular.ReadPath(filepath.Join(l.GitDir, "commondir"))
 	switch {
@@ -124,8 +133,47 @@ func Absolute(base, p string) string {
 	return filepath.Join(base, p)
 }
 
-func isGitDir(dir string) bool {
-	return Exists(filepath.Join(dir, "HEAD")) && Exists(filepath.Join(dir, "objects")) && Exists(filepath.Join(dir, "refs"))
+// defect says why git does not take dir for a git directory; "" if it does. git waits for a pipe or a device in place of a
+// file: Blocked reports those.
+func defect(dir string) string {
+	if !namesHead(filepath.Join(dir, "HEAD")) {
+		return "HEAD names no branch and no commit; write \"ref: refs/heads/BRANCH\" into it"
+	}
+	l, err := withCommon(Layout{GitDir: dir})
+	switch {
+	case errors.Is(err, regular.ErrNot):
+		return ""
+	case err != nil:
+		return err.Error()
+	}
+	for _, name := range []string{"objects", "refs"} {
+		if fi, err := os.Stat(filepath.Join(l.Common, name)); err != nil || !fi.IsDir() {
+			return "it has no folder " + name + "; run git init to make it"
+		}
+	}
+	return ""
+}
+
+// namesHead reports whether git accepts a file as HEAD: a link into refs, a reference in refs, or an object id.
+func namesHead(name string) bool {
+	if to, err := os.Readlink(name); err == nil {
+		return strings.HasPrefix(to, "refs/")
+	}
+	const limit = 1 << 16 // of a path
+	data, err := regular.ReadPathUpTo(name, limit)
+	if err != nil {
+		fi, statErr := os.Stat(name)
+		return statErr == nil && fi.Mode()&(fs.ModeNamedPipe|fs.ModeDevice) != 0
+	}
+	if ref, ok := strings.CutPrefix(string(data), "ref:"); ok {
+		return strings.HasPrefix(strings.TrimLeft(ref, " \t\r\n\v\f"), "refs/")
+	}
+	const id = 40 // digits of SHA-1; those of SHA-256 begin with as many
+	if len(data) < id {
+		return false
+	}
+	_, err = hex.DecodeString(string(data[:id]))
+	return err == nil
 }
 
 // Exists reports whether there is anything at p, such as a broken link.

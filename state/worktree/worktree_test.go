@@ -4,17 +4,20 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
-// repository makes a git directory, or what is left of one: the names of its parts.
+// repository makes a git directory, or what is left of one: the names of its parts. Its HEAD names a branch.
 func repository(t *testing.T, dir string, parts ...string) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range parts {
-		if err := os.WriteFile(filepath.Join(dir, p), nil, 0o644); err != nil {
+		if p == "HEAD" {
+			write(t, filepath.Join(dir, p), "ref: refs/heads/main\n")
+		} else if err := os.Mkdir(filepath.Join(dir, p), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -33,7 +36,27 @@ func TestFind(t *testing.T) {
 		"nothing in between": {func(*testing.T, string, string) {}, "sub/deep", nil},
 		"an empty folder":    {func(t *testing.T, _, sub string) { repository(t, sub+"/.git") }, "sub/deep", nil},
 		"a part of one":      {func(t *testing.T, _, sub string) { repository(t, sub+"/.git", "HEAD", "objects") }, "sub/deep", nil},
-		"a repository":       {func(t *testing.T, _, sub string) { repository(t, sub+"/.git", whole...) }, "deep", nil},
+		"a damaged HEAD": {func(t *testing.T, _, sub string) {
+			repository(t, sub+"/.git", whole...)
+			write(t, sub+"/.git/HEAD", "ref: re")
+		}, "sub/deep", nil},
+		"an empty HEAD": {func(t *testing.T, _, sub string) {
+			repository(t, sub+"/.git", whole...)
+			write(t, sub+"/.git/HEAD", "")
+		}, "sub/deep", nil},
+		"a detached HEAD": {func(t *testing.T, _, sub string) {
+			repository(t, sub+"/.git", whole...)
+			write(t, sub+"/.git/HEAD", strings.Repeat("a0", 20)+"\n")
+		}, "deep", nil},
+		"a HEAD that is a link": {func(t *testing.T, _, sub string) {
+			repository(t, sub+"/.git", "objects", "refs")
+			symlink(t, "refs/heads/main", sub+"/.git/HEAD")
+		}, "deep", nil},
+		"files in place of folders": {func(t *testing.T, _, sub string) {
+			repository(t, sub+"/.git", "HEAD", "objects")
+			write(t, sub+"/.git/refs", "")
+		}, "sub/deep", nil},
+		"a repository": {func(t *testing.T, _, sub string) { repository(t, sub+"/.git", whole...) }, "deep", nil},
 		"a link to one": {func(t *testing.T, _, sub string) {
 			repository(t, sub+"/.real", whole...)
 			symlink(t, ".real", sub+"/.git")
@@ -47,6 +70,12 @@ func TestFind(t *testing.T) {
 			write(t, top+"/.git/worktrees/sub/commondir", "../..\n")
 			write(t, sub+"/.git", "gitdir: "+top+"/.git/worktrees/sub\n")
 		}, "deep", nil},
+		"a file that names a damaged HEAD": {func(t *testing.T, top, sub string) {
+			repository(t, top+"/.git/worktrees/sub")
+			write(t, top+"/.git/worktrees/sub/HEAD", "\x00\x00")
+			write(t, top+"/.git/worktrees/sub/commondir", "../..\n")
+			write(t, sub+"/.git", "gitdir: ../.git/worktrees/sub\n")
+		}, "", errBroken},
 		"a file that names nothing": {func(t *testing.T, _, sub string) { write(t, sub+"/.git", "gitdir: ../gone\n") }, "", errBroken},
 		"a file of something else":  {func(t *testing.T, _, sub string) { write(t, sub+"/.git", "hello\n") }, "", errBroken},
 		"inside of .git":            {func(t *testing.T, _, sub string) { repository(t, sub, whole...) }, "", ErrNone},
@@ -68,6 +97,18 @@ func TestFind(t *testing.T) {
 				t.Errorf("Below: %q, want %q", got, c.below)
 			}
 		})
+	}
+}
+
+// TestDamagedHead: where no other repository is above, the error says what is damaged and what to do.
+func TestDamagedHead(t *testing.T) {
+	t.Parallel()
+	top := t.TempDir()
+	repository(t, top+"/.git", "HEAD", "objects", "refs")
+	write(t, top+"/.git/HEAD", "\x00")
+	_, err := Find(top)
+	if !errors.Is(err, ErrNone) || !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "HEAD names no branch and no commit; write") {
+		t.Error(err)
 	}
 }
 

@@ -18,8 +18,15 @@ func TestWorkTreeBeginsWhereGitSays(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f.git("init", "-q", f.path("nested"))
-	for _, dir := range []string{".", "empty", "half", "nested/deep", "linked"} {
+	for _, dir := range []string{"nested", "damaged", "detached"} {
+		f.git("init", "-q", f.path(dir))
+	}
+	for dir, head := range map[string]string{"damaged": "ref: heads/main\n", "detached": f.git("rev-parse", "HEAD")} {
+		if err := os.WriteFile(f.path(dir+"/.git/HEAD"), []byte(head), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range []string{".", "empty", "half", "nested/deep", "linked", "damaged", "detached"} {
 		out, err := exec.Command("git", "-C", f.path(dir), "rev-parse", "--show-toplevel").Output()
 		if err != nil {
 			t.Fatal(dir, err)

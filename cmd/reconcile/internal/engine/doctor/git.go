@@ -32,6 +32,13 @@ func checkGit(ctx context.Context, e *Patient) []Finding {
 		return []Finding{warn("git does not trust the repository, because its folder belongs to another user: it was not examined",
 			"git config --global --add safe.directory FOLDER, if you trust its owner; git status names the folder")}
 	case err != nil:
+		abs, err := filepath.Abs(e.Dir)
+		if err == nil {
+			_, err = worktree.Find(abs)
+		}
+		if errors.Is(err, worktree.ErrDamaged) {
+			return []Finding{bad(err.Error(), "until then --commit is not possible, and nothing is kept of what was")}
+		}
 		return []Finding{warn("the tree is in no git repository: --commit is not possible, and nothing is kept of what was",
 			"git init, and commit specs and reconcile.yaml")}
 	}
