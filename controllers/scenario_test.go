@@ -246,6 +246,8 @@ func (s *scenario) detail(r *schemas.Run, words []string) {
 				s.t.Fatal(err)
 			}
 			r.ExitCode = &code
+		case "final":
+			r.Final = true
 		case "result":
 			r.Result = json.RawMessage(v)
 		case "message":

@@ -27,6 +27,8 @@ type Run struct {
 	// Outcome is one of the Outcome constants; empty while the run is claimed or under way.
 	Outcome string `json:"outcome,omitempty"`
 	Message string `json:"message,omitempty"`
+	// Final says that another attempt would fail in the same way, so that there is none.
+	Final bool `json:"final,omitempty"`
 	// Tools are the versions of the tools that the node declares; nil where it declares none.
 	Tools map[string]string `json:"tools,omitempty"`
 	// QueuedAt is when the work could have run, had there been a place; zero if it did not wait. VirtualStart is its place in the fair

@@ -95,7 +95,7 @@ func (f *fold) tryNotice(n *schemas.Notice, of *schemas.Notification) time.Time 
 		n.Attempts, n.Message, n.Output = failures+1, "", ""
 		return time.Time{}
 	}
-	if failures > limits.Limit {
+	if failures > limits.Limit || last.Final {
 		n.State = schemas.NodeFailed
 		return time.Time{}
 	}

@@ -22,7 +22,8 @@ type webhookDelivery struct {
 	err  error // why it was not delivered
 }
 
-// prepare reads the address and the secret, which are hidden from now on, and asks whether the address may get anything.
+// prepare reads the address and the secret, which are hidden from now on, and asks whether the address may get anything. If it
+// may not, no further attempt is made.
 func (d *webhookDelivery) prepare() error {
 	t, r := d.task, d.a.runner
 	d.q = webhook.Request{URL: t.URL.Text, Delivery: t.Delivery, Body: t.Stdin, Agent: strings.TrimRight("reconcile/"+r.o.Version, "/")}
@@ -49,7 +50,9 @@ func (d *webhookDelivery) prepare() error {
 	if r.o.Destinations == nil {
 		return errors.New("this program cannot send anything")
 	}
-	return r.o.Destinations.Check(*t.Destination)
+	err = r.o.Destinations.Check(*t.Destination)
+	d.a.record.Final = err != nil
+	return err
 }
 
 // proxyOf is the proxy that the environment names for an address; nil for none.
