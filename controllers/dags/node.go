@@ -230,7 +230,11 @@ func (f *fold) judgeOpen(i int32) {
 		f.set(i, schemas.NodeSucceeded, settle.ReasonApproved, approvedMessage)
 	case r.running() && f.gate.Keep && f.endsTurn(i):
 	case r.running() && f.gate.Keep:
-		f.set(i, schemas.NodeRunning, settle.ReasonRunning, fmt.Sprintf("attempt %d of %d", r.failures+1, f.limits[i].Limit+1)+f.insteadOf(i))
+		end := ""
+		if f.verbs[i] == verbEnd {
+			end = "; an action cancelled it: it ends after this attempt"
+		}
+		f.set(i, schemas.NodeRunning, settle.ReasonRunning, fmt.Sprintf("attempt %d of %d", r.failures+1, f.limits[i].Limit+1)+f.insteadOf(i)+end)
 		if asks := f.asksNow(i); asks != "" {
 			f.set(i, schemas.NodeRunning, settle.ReasonWaitsForPermission, asks)
 		}
