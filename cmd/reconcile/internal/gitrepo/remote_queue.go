@@ -238,11 +238,13 @@ func (m *Remote) ticketFor(ctx context.Context, commit string) (refUpdate, error
 	return refUpdate{ref: waitingRefs + w.id, value: hash, lease: true, old: w.hash}, err
 }
 
-// staleTickets returns the tickets that are no longer in use. m.mu is held.
+// staleTickets returns the tickets that are no longer in use: those that are old, and those whose holders missed their turn
+// here. A holder that was only slow pushes its ticket again, with the same number. m.mu is held.
 func (m *Remote) staleTickets() []refUpdate {
 	var out []refUpdate
 	for ref, s := range m.seen {
-		if strings.HasPrefix(ref, waitingRefs) && ref != waitingRefs+m.waiting.id && m.now().Sub(s.since) > staleTicket {
+		missed := len(s.text) == 0
+		if strings.HasPrefix(ref, waitingRefs) && ref != waitingRefs+m.waiting.id && (missed || m.now().Sub(s.since) > staleTicket) {
 			out = append(out, refUpdate{ref: ref, lease: true, old: s.hash})
 		}
 	}

@@ -112,6 +112,39 @@ func TestTicketsOfTheKilledAreRemoved(t *testing.T) {
 	f.equal("tickets", tickets(), waitingRefs+renewed.waiting.id)
 }
 
+// TestTicketsThatMissTheirTurnAreRemoved: a process that waited for a killed one in vain removes its ticket, so that no other one, which
+// may be a clone that knows nothing of earlier sightings, waits for it again. A holder that was only slow gets its place back.
+func TestTicketsThatMissTheirTurnAreRemoved(t *testing.T) {
+	t.Parallel()
+	f, other, bare := shared(t)
+	b := &fixture{t, bare}
+	slow := other.remote()
+	slow.enqueue(t.Context())
+	ticket := b.git("for-each-ref", waitingRefs)
+	now := &clock{noon}
+	m := f.remote().at(now)
+	fetch := func(after time.Duration, want int) {
+		t.Helper()
+		now.now = now.now.Add(after)
+		tip, err := m.Fetch(t.Context())
+		if err != nil || len(tip.Tickets) != want {
+			t.Fatalf("tickets %v, want %d: %v", tip.Tickets, want, err)
+		}
+		m.SweepTickets(t.Context())
+	}
+	fetch(0, 1)
+	f.equal("tickets", b.git("for-each-ref", waitingRefs), ticket)
+	fetch(time.Minute, 0)
+	f.equal("tickets", b.git("for-each-ref", waitingRefs), "")
+	slow.waiting.live = false
+	if _, err := slow.Fetch(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	slow.enqueue(t.Context()) // refused: it is not as it was; the next fetch says so
+	slow.enqueue(t.Context())
+	f.equal("tickets", b.git("for-each-ref", waitingRefs), ticket)
+}
+
 // TestServerHangs: a server that accepts a connection and never answers counts as unreachable when the time of the caller is
 // over, not as an error of the command; a caller that gave up itself gets its own error.
 func TestServerHangs(t *testing.T) {
