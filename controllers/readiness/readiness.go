@@ -126,7 +126,7 @@ func Because(e *state.Entry) string {
 	c := ConditionOf(e, schemas.Ready)
 	switch {
 	case c == nil && ExpectsStatus(e) && !e.Gone():
-		return "no run has looked at it yet"
+		return "no run has recorded its status yet"
 	case c == nil:
 		return ""
 	case c.Message == "":
