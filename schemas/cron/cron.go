@@ -4,6 +4,7 @@ package cron
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,7 +23,7 @@ func Parse(expression, zone string) (*Schedule, error) {
 	if strings.Contains(expression, "TZ=") {
 		return nil, errors.New("a time zone is no part of the expression: write it into timeZone")
 	}
-	parsed, err := cron.ParseStandard(expression)
+	parsed, err := cron.ParseStandard(Standard(expression))
 	if err != nil {
 		return nil, fmt.Errorf("%q is no cron expression: %w", expression, err)
 	}
@@ -39,6 +40,42 @@ func Parse(expression, zone string) (*Schedule, error) {
 		return nil, fmt.Errorf("%q is never: no year has such a day", expression)
 	}
 	return s, nil
+}
+
+// Standard returns an expression in which Sunday is 0: 7, as many know it, is not known everywhere.
+func Standard(expression string) string {
+	fields := strings.Fields(expression)
+	if len(fields) != 5 {
+		return expression
+	}
+	days := strings.Split(fields[4], ",")
+	for i, part := range days {
+		days[i] = untilSunday(part)
+	}
+	fields[4] = strings.Join(days, ",")
+	return strings.Join(fields, " ")
+}
+
+// untilSunday writes days of the week that end with 7 one by one.
+func untilSunday(part string) string {
+	days, step, stepped := strings.Cut(part, "/")
+	first, last, several := strings.Cut(days, "-")
+	if !several {
+		last = first
+	}
+	if !stepped {
+		step = "1"
+	}
+	from, err := strconv.Atoi(first)
+	by, wrong := strconv.Atoi(step)
+	if last != "7" || err != nil || wrong != nil || by < 1 {
+		return part
+	}
+	var out []string
+	for day := from; day <= 7; day += by {
+		out = append(out, strconv.Itoa(day%7))
+	}
+	return strings.Join(out, ",")
 }
 
 // Zone returns a time zone of the database of the system; "" is UTC.

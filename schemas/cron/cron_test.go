@@ -1,6 +1,7 @@
 package cron
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +44,24 @@ func TestTimesFollowTheClocksOfTheirZone(t *testing.T) {
 			if now = s.Next(now); !now.Equal(at(t, want)) {
 				t.Errorf("%s: %s, want %s", c.name, now.Format(time.RFC3339), want)
 			}
+		}
+	}
+}
+
+// TestSundayIsAlsoSeven compares days of the week with a 7 with the same without, as cron(8) reads them.
+func TestSundayIsAlsoSeven(t *testing.T) {
+	for with, without := range map[string]string{
+		"7": "0", "1,7": "1,0", "5-7": "5,6,0", "0-7": "0-6", "1-7/2": "1,3,5,0", "1-7/4": "1,5", "3,6-7": "3,6,0", "7/2": "0",
+	} {
+		got, want := parse(t, "30 6 * * "+with, ""), parse(t, "30 6 * * "+without, "")
+		from, until := at(t, "2026-03-01T00:00:00Z"), at(t, "2026-04-01T00:00:00Z")
+		if !slices.Equal(got.Between(from, until, 100), want.Between(from, until, 100)) {
+			t.Errorf("%s: other times than %s", with, without)
+		}
+	}
+	for _, none := range []string{"8", "7-1", "1-8", "7-7/0", "-7", "7-"} {
+		if _, err := Parse("30 6 * * "+none, ""); err == nil {
+			t.Errorf("%s is a day of the week", none)
 		}
 	}
 }

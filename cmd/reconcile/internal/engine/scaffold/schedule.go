@@ -53,7 +53,7 @@ func inUTC(s schemas.Schedule, now time.Time) []string {
 		if is := words[s.Cron]; is != "" {
 			return []string{is}
 		}
-		return []string{strings.ReplaceAll(s.Cron, "?", "*")}
+		return []string{strings.ReplaceAll(cron.Standard(s.Cron), "?", "*")}
 	}
 	times, err := cron.Parse(s.Cron, s.TimeZone)
 	if err != nil {

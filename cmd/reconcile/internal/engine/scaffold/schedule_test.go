@@ -20,6 +20,7 @@ func TestSchedulesInUTC(t *testing.T) {
 		{schemas.Schedule{Cron: "@daily", TimeZone: "UTC"}, []string{"0 0 * * *"}},
 		{schemas.Schedule{Cron: "30 2 * * 1-5", TimeZone: "Europe/Berlin"}, []string{"30 0,1 * * *"}},
 		{schemas.Schedule{Cron: "*/30 9 1 * ?", TimeZone: "Asia/Kolkata"}, []string{"0 4 * * *", "30 3 * * *"}},
+		{schemas.Schedule{Cron: "30 2 * * 5-7"}, []string{"30 2 * * 5,6,0"}},
 		{schemas.Schedule{Cron: "wrong", TimeZone: "Asia/Tokyo"}, nil},
 	} {
 		if got := inUTC(c.s, now); !slices.Equal(got, c.want) {
