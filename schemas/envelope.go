@@ -93,7 +93,7 @@ func (s *source) kind(root *value, kinds Kinds) (Kind, bool) {
 	k, ok := kinds.Find(v.text)
 	if ok {
 		p.hint("did you mean %q?", k.Name)
-	} else if v.text == "List" {
+	} else if v.text == ListKind {
 		p.hint("reconcile apply -f FILE writes each item of a list to a file of its own")
 	} else if p.near(v.text, names); p.Suggestion == "" {
 		p.hint("kinds: %s", strings.Join(names, ", "))

@@ -12,13 +12,12 @@ import (
 	"slices"
 	"strings"
 
-	yaml3 "go.yaml.in/yaml/v3"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/document"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/durable"
-	"sigs.k8s.io/yaml"
 )
 
 // SpecText is a text of one or several YAML documents with specs.
@@ -69,20 +68,22 @@ func Apply(ctx context.Context, env Env, q ApplyRequest) ([]SpecChange, error) {
 	return changes, typed(errors.Join(durable.Apply(s.Root(), specs.Scratch, files), s.Announce()))
 }
 
-// document is one decoded spec with its text.
-type document struct {
+// decodedSpec is one decoded spec with its text.
+type decodedSpec struct {
 	*schemas.Object
 	text []byte
 }
 
 // decodeAll decodes all documents, which must be valid and have different objects.
-func decodeAll(t *state.Tree, texts []SpecText) ([]document, error) {
+func decodeAll(t *state.Tree, texts []SpecText) ([]decodedSpec, error) {
 	decoder := schemas.DecoderFor(settle.TableOf(t).Schemas(), t.Settings())
-	var all []document
+	var all []decodedSpec
 	var problems []schemas.Problem
 	seen := map[schemas.Ref]bool{}
 	for _, text := range texts {
-		for _, part := range specsIn(text) {
+		parts, wrong := specsIn(text)
+		problems = append(problems, wrong...)
+		for _, part := range parts {
 			d := decoder.Decode(part.name, part.text)
 			switch {
 			case d.Object == nil:
@@ -95,7 +96,7 @@ func decodeAll(t *state.Tree, texts []SpecText) ([]document, error) {
 				return nil, badRequest("%s: %s is given twice; nothing was written", text.Name, d.Object.Ref)
 			default:
 				seen[d.Object.Ref] = true
-				all = append(all, document{d.Object, bytes.TrimLeft(part.text, "\n")})
+				all = append(all, decodedSpec{d.Object, bytes.TrimLeft(part.text, "\n")})
 			}
 		}
 	}
@@ -146,89 +147,42 @@ func splitDocuments(text []byte) [][]byte {
 type appliedPart struct {
 	name string // for the decoder; its extension names the format of text
 	text []byte
-	// place is that of an object whose text has other lines than the given one; nil: the lines are the same.
-	place *schemas.Place
-	field string // items[2], for an item of a list
+	from *schemas.Part // the object in the given text that the text was made of; nil: the given text itself
 }
 
 // locate moves a problem of the part's text to its place in the given text.
 func (p appliedPart) locate(problem schemas.Problem, given string) schemas.Problem {
 	problem.Path = given
-	if p.place != nil {
-		problem.Line, problem.Column, problem.Source = p.place.Line, p.place.Column, ""
-		problem.Field = strings.TrimSuffix(p.field+"."+problem.Field, ".")
+	if p.from != nil {
+		problem.Line, problem.Column, problem.Source = p.from.Place.Line, p.from.Place.Column, ""
+		problem.Field = strings.Trim(p.from.Field+"."+problem.Field, ".")
 	}
 	return problem
 }
 
 // specsIn splits a text into specs. It accepts the output of reconcile get: it removes statuses, and splits lists, also
 // lists in lists.
-func specsIn(given SpecText) []appliedPart {
-	var out []appliedPart
-	for _, part := range splitDocuments(given.Text) {
-		var root yaml3.Node
-		var fields map[string]any
-		if yaml3.Unmarshal(part, &root) != nil || len(root.Content) == 0 || yaml.Unmarshal(part, &fields) != nil {
-			out = append(out, appliedPart{name: given.Name, text: part})
-			continue
-		}
-		anew := appliedPart{name: strings.TrimSuffix(given.Name, path.Ext(given.Name)) + ".yaml"}
-		switch items := itemsOf(root.Content[0], fields); {
-		case items != nil:
-			out = append(out, anew.items(items, fields)...)
-		case fields["status"] != nil && fields["spec"] != nil:
-			delete(fields, "status")
-			if spec, err := yaml.Marshal(fields); err == nil {
-				anew.text = spec
-				if anew.name != given.Name {
-					anew.place = &schemas.Place{Line: root.Content[0].Line, Column: root.Content[0].Column}
-				}
-				out = append(out, anew)
+func specsIn(given SpecText) (out []appliedPart, problems []schemas.Problem) {
+	for _, text := range splitDocuments(given.Text) {
+		parts, wrong := schemas.Parts(given.Name, text)
+		problems = append(problems, wrong...)
+		for i := range parts {
+			var spec bytes.Buffer
+			if err := document.YAML(&spec, json.RawMessage(parts[i].JSON)); err != nil {
+				problems = append(problems, schemas.Problem{Place: parts[i].Place, Field: parts[i].Field, Severity: schemas.Error, Message: err.Error()})
+				continue
 			}
-		default:
-			out = append(out, appliedPart{name: given.Name, text: part})
+			out = append(out, appliedPart{strings.TrimSuffix(given.Name, path.Ext(given.Name)) + ".yaml", spec.Bytes(), &parts[i]})
+		}
+		if len(parts)+len(wrong) == 0 {
+			out = append(out, appliedPart{name: given.Name, text: text})
 		}
 	}
-	return out
-}
-
-// itemsOf returns the items of a list with their places; nil for any other object.
-func itemsOf(object *yaml3.Node, fields map[string]any) *yaml3.Node {
-	if _, isList := fields["items"].([]any); !isList || fields["kind"] != "List" {
-		return nil
-	}
-	for i := 0; i+1 < len(object.Content); i += 2 {
-		if object.Content[i].Value == "items" && object.Content[i+1].Kind == yaml3.SequenceNode {
-			return object.Content[i+1]
-		}
-	}
-	return nil
-}
-
-// items returns the specs in a list. Each has the name of p, and a field below that of p.
-func (p appliedPart) items(places *yaml3.Node, list map[string]any) []appliedPart {
-	var out []appliedPart
-	values, _ := list["items"].([]any)
-	for i, value := range values {
-		at := places.Content[i]
-		item := appliedPart{name: p.name, field: strings.TrimPrefix(fmt.Sprintf("%s.items[%d]", p.field, i), "."),
-			place: &schemas.Place{Line: at.Line, Column: at.Column}}
-		fields, _ := value.(map[string]any)
-		if inner := itemsOf(at, fields); inner != nil {
-			out = append(out, item.items(inner, fields)...)
-			continue
-		}
-		delete(fields, "status")
-		if spec, err := yaml.Marshal(value); err == nil {
-			item.text = spec
-			out = append(out, item)
-		}
-	}
-	return out
+	return out, problems
 }
 
 // planApply determines the file and the content for the spec of an object; nil content if the spec is unchanged.
-func (e Env) planApply(s *state.Store, t *state.Tree, d document) (SpecChange, []byte, error) {
+func (e Env) planApply(s *state.Store, t *state.Tree, d decodedSpec) (SpecChange, []byte, error) {
 	c := SpecChange{Ref: d.Ref.String()}
 	is := t.Entry(d.Ref)
 	if err := e.mayWrite(t, d.Ref, is, d.Object); err != nil {

@@ -144,7 +144,7 @@ type ObjectList struct {
 
 // NewObjectList converts entries to an ObjectList.
 func NewObjectList(entries []*state.Entry) ObjectList {
-	l := ObjectList{APIVersion: schemas.APIVersion, Kind: "List", Items: make([]Object, len(entries))}
+	l := ObjectList{APIVersion: schemas.APIVersion, Kind: schemas.ListKind, Items: make([]Object, len(entries))}
 	for i, e := range entries {
 		l.Items[i] = NewObject(e)
 	}
