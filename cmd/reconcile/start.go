@@ -17,7 +17,8 @@ func newStartCmd(a *app) *cobra.Command {
 		Use:   "start WORKFLOW --issue N",
 		Short: "Start a workflow for an issue",
 		Long: `Start a workflow for an issue. Each step becomes a node of a new DAG in a new session, both named for the workflow and the issue,
-such as feature-42. A start for an issue whose run has not ended joins that run; after its end, another start makes feature-42-2.
+such as feature-42. A start for an issue whose run has not ended joins that run, unless it asks for other values of parameters or
+other steps; after its end, another start makes feature-42-2.
 
 The text of the issue is that of a file, whose first heading is the title, that of an earlier run, or that of the repository on GitHub
 that the settings name (github.repo): then a run with a token reads it once. It is kept in the session. Without any the start is refused.

@@ -12,6 +12,9 @@ import (
 func judgeStart(in settle.In, spec *schemas.ActionSpec) settle.Judgement {
 	run, name := workflows.RunOf(in.Tree, in.Name, spec, workflows.EndedIn(in.World))
 	if run != nil {
+		if err := workflows.Differs(run, in.Name, spec); err != nil {
+			return settle.Judgement{Phase: schemas.ActionPending, Class: settle.ClassFailed, Reason: settle.ReasonCannotStart, Message: err.Error()}
+		}
 		message := "started " + run.Ref.String()
 		if !workflows.Started(run, in.Name) {
 			message = "joined " + run.Ref.String() + ", which has not ended"

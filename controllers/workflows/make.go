@@ -85,6 +85,9 @@ func newSession(t *state.Tree, a *schemas.ActionSpec) (out *schemas.SessionSpec,
 	return out, known
 }
 
+// never is the condition of the node of a step that a start leaves out.
+const never = "false"
+
 // skip leaves out optional steps: their nodes are skipped, and what needs them goes on.
 func skip(w *schemas.WorkflowSpec, dag *schemas.DAGSpec, ids []string) error {
 	for _, id := range ids {
@@ -98,7 +101,7 @@ func skip(w *schemas.WorkflowSpec, dag *schemas.DAGSpec, ids []string) error {
 		case !st.Optional:
 			return fmt.Errorf("skip: step %q is not optional", id)
 		}
-		dag.Node(id).When = "false"
+		dag.Node(id).When = never
 	}
 	return nil
 }

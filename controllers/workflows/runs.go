@@ -1,6 +1,10 @@
 package workflows
 
 import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -83,6 +87,33 @@ func RunOf(t *state.Tree, start string, spec *schemas.ActionSpec, ended func(*st
 func Started(run *state.Entry, start string) bool {
 	w := runIn(run)
 	return w != nil && w.Start == start
+}
+
+// Differs returns why a start cannot join a run that another one made: it asks for other values of parameters, or leaves out other steps.
+// What it does not mention is as the run has it.
+func Differs(run *state.Entry, start string, a *schemas.ActionSpec) error {
+	if Started(run, start) {
+		return nil
+	}
+	var other []string
+	dag := state.SpecOf[*schemas.DAGSpec](run)
+	has := dag.Values()
+	for _, name := range slices.Sorted(maps.Keys(a.Params)) {
+		param, known := dag.Params[name]
+		value, err := param.Take(a.Params[name])
+		if !known || err != nil || !reflect.DeepEqual(value, has[name]) {
+			other = append(other, "another value of the parameter "+name)
+		}
+	}
+	for _, id := range a.Skip {
+		if n := dag.Node(id); n != nil && n.When != never {
+			other = append(other, "the step "+id)
+		}
+	}
+	if other == nil {
+		return nil
+	}
+	return fmt.Errorf("%s has not ended, and has %s: cancel it first, or start without that to join it", run.Ref, strings.Join(other, ", "))
 }
 
 // runIn says which run of a workflow a DAG is; nil for none.

@@ -72,6 +72,9 @@ func (e Env) checkStart(t *state.Tree, name string, spec *schemas.ActionSpec) er
 	}
 	run, free := workflows.RunOf(t, name, spec, workflows.Ended)
 	if run != nil {
+		if err := workflows.Differs(run, name, spec); err != nil {
+			return badRequest("%w", err)
+		}
 		return nil
 	}
 	_, _, err := workflows.Make(t, free, name, spec)
@@ -93,7 +96,7 @@ func (e Env) readStart(ctx context.Context, name string, spec *schemas.ActionSpe
 		return nil // the run reported the error
 	}
 	defer s.Close()
-	if run, _ := workflows.RunOf(t, name, spec, workflows.Ended); run != nil {
+	if run, _ := workflows.RunOf(t, name, spec, workflows.Ended); run != nil && workflows.Differs(run, name, spec) == nil {
 		r.DAG, r.New = run.Ref, workflows.Started(run, name)
 		return nil
 	}
