@@ -1,6 +1,7 @@
 package clarify
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -46,6 +47,9 @@ func (d *clarifyDecider) begin() {
 		d.st.ID = d.input.ID
 		d.st.Thread = slices.Clip(d.input.Old.Thread)
 		d.st.Refused = d.refusalsKept()
+		if !d.in(phases...) {
+			d.st.Phase = phaseOfThread(d.st.Thread)
+		}
 		return
 	}
 	if d.input.Old != nil {
@@ -61,6 +65,20 @@ func (d *clarifyDecider) begin() {
 	if c := d.input.Ledger; c != nil && c.Round <= 1 && !c.StaleAfter.IsZero() {
 		d.st.StaleAfter = c.StaleAfter
 	}
+}
+
+var phases = []string{schemas.ClarificationPending, schemas.ClarificationStale, schemas.ClarificationAnswered, schemas.ClarificationResolved,
+	schemas.ClarificationAbandoned, schemas.ClarificationEscalated}
+
+// phaseOfThread is the phase that the turns of a thread led to, for a status whose phase is none: something else than reconcile wrote it.
+func phaseOfThread(thread []schemas.ThreadEntry) string {
+	after := map[string]string{schemas.TurnQuestion: schemas.ClarificationPending, schemas.TurnAnswer: schemas.ClarificationAnswered,
+		schemas.TurnResolution: schemas.ClarificationResolved, schemas.TurnEscalation: schemas.ClarificationEscalated}
+	phase := schemas.ClarificationPending
+	for i := range thread {
+		phase = cmp.Or(after[thread[i].Type], phase)
+	}
+	return phase
 }
 
 // ask appends a question and begins its round.

@@ -42,6 +42,24 @@ func TestScenario_FullFlow(t *testing.T) {
 	}
 }
 
+// A status with a phase that there is not, as an editor leaves it, has the phase that its thread led to.
+func TestUnknownPhase(t *testing.T) {
+	s := newStory(t).decide()
+	spoilt := func(phase string, round int) {
+		t.Helper()
+		s.v.Status.Phase = "S" + phase
+		s.decide().want(phase, round)
+	}
+	spoilt("pending", 1)
+	s.at(2).run(succeeded, "Use the repository pattern.").decide()
+	spoilt("answered", 1)
+	s.at(3).reply("question", "engineer", "Should the adapter pool connections?")
+	spoilt("pending", 2)
+	s.at(4).run(succeeded, "By the settings.").decide()
+	s.at(5).reply("resolution", "engineer", "Clear.")
+	spoilt("resolved", 3)
+}
+
 // TestScenario_RoundLimitEnforcement: the question after the last round is not asked; it escalates.
 func TestScenario_RoundLimitEnforcement(t *testing.T) {
 	answers := []string{"repository pattern everywhere please", "pool size ten for each host",

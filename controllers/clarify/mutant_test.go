@@ -25,6 +25,7 @@ var faults = []mutants.Mutant{
 	{"a foreign turn is written over", "ledger_file.go", "len(foreignTurns(r.Thread, c.Thread)) > 0 ||", ""},
 	{"a foreign status is written over", "ledger_file.go", "|| foldAhead(&r.Clarification, c.Status, c.Round)", ""},
 	{"a broken deadlock is a question that is turned round", "monitor.go", " || deadlock(c, first) {", " {"},
+	{"a phase that there is not stays", "decide.go", "if !d.in(phases...) {", "if false {"},
 	{"the upstream agent gives way", "cycles.go", "cmp.Compare(a.Rank, b.Rank)", "cmp.Compare(b.Rank, a.Rank)"},
 }
 
