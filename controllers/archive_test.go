@@ -55,7 +55,7 @@ func TestArchivable(t *testing.T) {
 		reply("by-id", "CLR-1-001"), reply("by-name", "q2"), reply("to-open", "q3"), reply("to-none", "q9"),
 	}
 	tree := state.NewTree(Schemas(), nil, nil, entries...)
-	moves, next := Archivable(tree, now)
+	moves, next := Archivable(tree, now, false)
 	var got []string
 	for _, m := range moves {
 		got = append(got, m.From+" → "+m.To)
@@ -71,7 +71,7 @@ specs/replies/by-name.yaml → state/archive/replies/2026-05/by-name.yaml`
 		t.Errorf("the next is due at %v, want %v", next, due)
 	}
 	tree.Settings().Archive.After = new(schemas.Duration)
-	if moves, next := Archivable(tree, now); len(moves) > 0 || !next.IsZero() {
+	if moves, next := Archivable(tree, now, false); len(moves) > 0 || !next.IsZero() {
 		t.Errorf("with after 0: %v, %v", moves, next)
 	}
 }

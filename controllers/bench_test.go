@@ -189,7 +189,7 @@ func BenchmarkArchivable(b *testing.B) {
 			e.Object.Release()
 		}
 		b.StartTimer()
-		if moves, next := Archivable(tree, benchNow); len(moves) > 0 || next.IsZero() {
+		if moves, next := Archivable(tree, benchNow, false); len(moves) > 0 || next.IsZero() {
 			b.Fatal(moves, next)
 		}
 	}

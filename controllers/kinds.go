@@ -119,20 +119,23 @@ func Origins(t *state.Tree) map[settle.Origin][]*schemas.Object {
 }
 
 // Archivable lists the spec files that were retired longer ago than archive.after. They go to the archive, where they are read
-// as before. They are sorted by their paths. next is when another one is due; zero means never. Dormant objects are not due before the time
-// that it returned for the settled tree.
-func Archivable(t *state.Tree, now time.Time) (moves []state.Move, next time.Time) {
+// as before. They are sorted by their paths. next is when another one is due; zero means never. Without all, dormant objects are left out:
+// they are not due before the time that it returned for the settled tree.
+func Archivable(t *state.Tree, now time.Time, all bool) (moves []state.Move, next time.Time) {
 	after := t.Settings().Archive.After.Std()
 	if after == 0 {
 		return nil, time.Time{}
 	}
-	folders := t.Settings().Folders
+	folders, entries := t.Settings().Folders, t.Active
+	if all {
+		entries = t.Entries
+	}
 	for _, k := range settle.TableOf(t) {
 		if k.Retired == nil {
 			continue
 		}
 		retired := k.Retired(t)
-		for _, e := range t.Active(k.Name) {
+		for _, e := range entries(k.Name) {
 			if e.Object == nil || !strings.HasPrefix(e.Object.Path, folders.Specs+"/") {
 				continue
 			}

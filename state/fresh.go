@@ -19,9 +19,10 @@ func (s *Store) Fresh() (Summary, bool) {
 		return Summary{}, false
 	}
 	now := s.opts.Now()
-	if now.Before(was.At) || !was.Summary.Wake.IsZero() && !now.Before(was.Summary.Wake) {
+	if now.Before(was.At) {
 		return Summary{}, false
 	}
+	due := !was.Summary.Wake.IsZero() && !now.Before(was.Summary.Wake) // the load that follows uses the scan
 	l := &layout{kinds: s.opts.Kinds, specs: was.Folders.Specs, state: was.Folders.State}
 	if s.checkFolders(l) != nil {
 		return Summary{}, false
@@ -35,7 +36,7 @@ func (s *Store) Fresh() (Summary, bool) {
 	defer s.mu.Unlock()
 	first.at = s.opts.FileNow()
 	s.freshScan = first
-	if is != was.Sum || !s.outputsUnchanged(was.Outputs, was.Missing) {
+	if due || is != was.Sum || !s.outputsUnchanged(was.Outputs, was.Missing) {
 		return Summary{}, false
 	}
 	s.settledScan = first

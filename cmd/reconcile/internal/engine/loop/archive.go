@@ -22,11 +22,16 @@ func (s *run) archive(ctx context.Context) error {
 	if s.busy() || s.memoryPending() {
 		return nil
 	}
-	moves, next := controllers.Archivable(s.tree, s.loop.Now())
-	if s.restingDue = next; s.tree.LeavesDormant() {
+	now := s.loop.Now()
+	all := !s.dormantDue.IsZero() && !now.Before(s.dormantDue) // a watcher lives on when the time of a dormant object comes
+	moves, next := controllers.Archivable(s.tree, now, all)
+	switch {
+	case all:
+		s.dormantDue = next
+	case s.tree.LeavesDormant():
 		next = spans.Sooner(next, s.dormantDue)
-		s.restingDue = next
 	}
+	s.restingDue = next
 	if s.archiveAt = next; len(moves) == 0 {
 		return nil
 	}
@@ -46,7 +51,10 @@ func (s *run) archive(ctx context.Context) error {
 		return !ok
 	})
 	if len(moves) < len(paths) {
-		s.archiveAt = s.loop.Now() // a commit changes no file of the tree: the next run asks git again
+		s.archiveAt = now // a commit changes no file of the tree: the next run asks git again
+		if all {
+			s.dormantDue, s.restingDue = now, now // also about those that stay dormant
+		}
 	}
 	done, err := s.loop.Store.Archive(ctx, moves)
 	if len(done) > 0 {
