@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -14,18 +15,21 @@ import (
 // as if those succeeded. Work that no run can start now is not listed: nodes of a paused session or DAG, and nodes
 // after a blocked one; [readiness.Why] explains them.
 //
-// tool, if it is not nil, says which version a program has here, where that is known without a run.
-func Plan(t *state.Tree, now time.Time, tool func(name string) (settle.Tool, bool)) []settle.Step {
-	d := (&settle.Decider{Tool: tool}).Settle(t, now, nil)
+// tool, if it is not nil, says which version a program has here, where that is known without a run. dirty are the objects to decide, as
+// [settle.Doubtful] lists them; nil: all.
+func Plan(t *state.Tree, now time.Time, tool func(name string) (settle.Tool, bool), dirty []schemas.Ref) []settle.Step {
+	d := (&settle.Decider{Tool: tool}).Settle(t, now, dirty)
 	var steps []settle.Step
+	decided := slices.SortedFunc(maps.Keys(d.Outs), schemas.Ref.Compare)
 	for _, k := range settle.TableOf(t) {
-		for _, e := range t.Entries(k.Name) {
-			out, decided := d.Outs[e.Ref]
-			if !decided {
+		for _, ref := range decided {
+			e := t.Entry(ref)
+			if ref.Kind != k.Name || e == nil {
 				continue
 			}
-			out.Status = d.StatusOf(e.Ref)
-			changed := slices.Contains(d.Changed, e.Ref)
+			out := d.Outs[ref]
+			out.Status = d.StatusOf(ref)
+			_, changed := slices.BinarySearchFunc(d.Changed, ref, schemas.Ref.Compare)
 			steps = append(steps, objectSteps(&k, e, out, changed)...)
 		}
 	}

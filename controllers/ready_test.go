@@ -98,7 +98,7 @@ func wantLines(t *testing.T, items []work.Item, want ...string) {
 func TestReadyOrder(t *testing.T) {
 	s := readySim(t)
 	s.settle()
-	items := work.Ready(s.tree(), s.now)
+	items := work.Ready(s.tree(), s.now, nil)
 	wantLines(t, items,
 		"dag/late/first #7 ready WaitsForPerson",
 		"dag/soon/implement #42 ready WaitsForPerson",
@@ -122,7 +122,7 @@ func TestReadyBackOff(t *testing.T) {
 	s.start(e)
 	s.finish("a", "flaky", schemas.OutcomeFailed, func(*schemas.Run) {})
 	s.settle()
-	items := work.Ready(s.tree(), s.now)
+	items := work.Ready(s.tree(), s.now, nil)
 	wantLines(t, items, "dag/a/flaky #0 queued BackOff")
 	if want := s.now.Add(30 * time.Second); !items[0].Again.Equal(want) {
 		t.Errorf("looked at again at %s, want %s", items[0].Again, want)
@@ -148,7 +148,7 @@ func TestReadyQuestions(t *testing.T) {
 		ledger(t, 42, s.asked("pair", "bot", 2*time.Minute), s.asked("pair", "lead", time.Minute), answered),
 		ledger(t, 7, mild, settled),
 		ledger(t, 9, escalated, orphan))
-	wantLines(t, work.Ready(tree, s.now),
+	wantLines(t, work.Ready(tree, s.now, nil),
 		"dag/late/first #7 ready WaitsForPerson",
 		"CLR-42-002 #42 ready Pending",
 		"dag/soon/implement #42 blocked WaitsForAnswer BLOCKED: Clarification CLR-42-001 pending from bot",
@@ -182,7 +182,7 @@ nodes:
 	}
 	s.settle()
 	of42 := func() (out []work.Item) {
-		for _, it := range work.Ready(s.tree(), s.now) {
+		for _, it := range work.Ready(s.tree(), s.now, nil) {
 			if it.Issue == 42 {
 				out = append(out, it)
 			}
@@ -223,14 +223,14 @@ func TestReadyClaims(t *testing.T) {
 	s.hook("lead", schemas.OutcomeStarted, "dag/soon/review", 42)
 	s.settle()
 	free := func(agent string) (names []string) {
-		for _, it := range work.Ready(s.tree(), s.now) {
+		for _, it := range work.Ready(s.tree(), s.now, nil) {
 			if it.Free(agent, true) {
 				names = append(names, it.Name)
 			}
 		}
 		return names
 	}
-	if got := lines(work.Ready(s.tree(), s.now))[2]; got != "dag/soon/review #42 ready WaitsForPerson taken by lead" {
+	if got := lines(work.Ready(s.tree(), s.now, nil))[2]; got != "dag/soon/review #42 ready WaitsForPerson taken by lead" {
 		t.Errorf("the review is %q", got)
 	}
 	if got := free("lead"); !slices.Equal(got, []string{"dag/late/first"}) {
@@ -362,7 +362,7 @@ func TestUnroutable(t *testing.T) {
 			t.Errorf("of %s: %q, want %q", id, why[id], want)
 		}
 	}
-	for _, it := range work.Ready(tree, s.now) {
+	for _, it := range work.Ready(tree, s.now, nil) {
 		if bad := why[it.Name] != ""; bad && (it.Free(it.Agent, true) || it.Blocked != "BLOCKED: "+why[it.Name]) ||
 			it.Name == "CLR-7-001" && !it.Free("lead", true) {
 			t.Errorf("%s is %s: %s", it.Name, it.State, it.Blocked)

@@ -453,7 +453,7 @@ func (s *scenario) tell(verb string, args []string) bool {
 		}
 		s.out.Write(append(b, '\n'))
 	case "plan":
-		for _, st := range Plan(s.tree(), s.now, nil) {
+		for _, st := range Plan(s.tree(), s.now, nil, nil) {
 			fmt.Fprintf(&s.out, "%s %s %s: %s\n", st.Verb, st.Ref, st.Node, st.Why)
 		}
 	case "why":

@@ -76,7 +76,7 @@ func TestToolVersions(t *testing.T) {
 // whySteps is what a plan says with a version of the tools.
 func whySteps(s *sim, is settle.Tool) string {
 	var out []string
-	for _, st := range Plan(s.tree(), s.now, func(string) (settle.Tool, bool) { return is, true }) {
+	for _, st := range Plan(s.tree(), s.now, func(string) (settle.Tool, bool) { return is, true }, nil) {
 		out = append(out, st.Why)
 	}
 	return strings.Join(out, "\n")

@@ -101,6 +101,24 @@ func (d *Decider) Settle(t *state.Tree, now time.Time, dirty []schemas.Ref, told
 	return made
 }
 
+// Doubtful lists the objects of a tree that a decision of everything may decide otherwise than the run did that settled the tree, if it differs
+// from that by changed: what depends on more than files, such as git, versions of programs or checks of agents, is not ready or declares
+// tools. Sessions follow from files. nil: all of them.
+func Doubtful(t *state.Tree, changed []schemas.Ref) []schemas.Ref {
+	if changed == nil {
+		return nil
+	}
+	list := slices.Clone(changed)
+	for _, k := range TableOf(t) {
+		for _, e := range t.Active(k.Name) {
+			if k.Name != schemas.SessionKind.Name && e.HasStatus() && e.Brief().Ready != schemas.True || e.Object != nil && e.Object.Mentions(schemas.MarkTools) {
+				list = append(list, e.Ref)
+			}
+		}
+	}
+	return list
+}
+
 // extraRounds are those that every Settle may need: the first, one for new numbers and moved keys, one for replies that
 // this round lets through, one for an answer to a plan change, and the last, in which nothing changes.
 const extraRounds = 5
@@ -110,7 +128,8 @@ func (s *settler) maxRounds() int {
 	n := extraRounds
 	for i := range s.table {
 		if s.table[i].OwnRound {
-			n += len(s.tree.Entries(s.table[i].Name))
+			dormant, _ := s.tree.CountDormant(s.table[i].Name)
+			n += len(s.tree.Active(s.table[i].Name)) + dormant
 		}
 	}
 	return n

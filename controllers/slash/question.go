@@ -123,7 +123,7 @@ func namedQuestion(all []question, word string, issue int) (question, error) {
 // waiting are the ids of the questions on the issue that wait for a person.
 func (d *commandDecider) waiting() []string {
 	if d.ready == nil {
-		d.ready = work.Ready(d.tree, d.Now)
+		d.ready = work.Ready(d.tree, d.Now, nil)
 	}
 	var out []string
 	mine := d.questions()

@@ -85,9 +85,10 @@ func (i *Item) Free(agent string, human bool) bool {
 }
 
 // Ready lists what can be worked on at the time now, and what a question blocks: by priority, session, issue and name.
-// The tree is taken as a run would leave it that starts nothing.
-func Ready(t *state.Tree, now time.Time) []Item {
-	d := settle.Tree(t, now, nil)
+// The tree is taken as a run would leave it that starts nothing. dirty are the objects to decide, as [settle.Doubtful] lists them; nil: all.
+// A dormant DAG has nothing to work on.
+func Ready(t *state.Tree, now time.Time, dirty []schemas.Ref) []Item {
+	d := settle.Tree(t, now, dirty)
 	b := &workBoard{tree: d.Tree, outs: d.Outs, now: now, questions: openQuestions(d.Tree, (*schemas.Clarification).Open), asking: map[nodeName]*openQuestion{}}
 	for i := range b.questions {
 		q := &b.questions[i]
@@ -96,13 +97,13 @@ func Ready(t *state.Tree, now time.Time) []Item {
 			b.asking[q.node] = q
 		}
 	}
-	for _, e := range b.tree.Entries(schemas.DAGKind.Name) {
+	for _, e := range b.tree.Active(schemas.DAGKind.Name) {
 		b.nodes(e)
 	}
 	for _, e := range b.tree.Entries(schemas.PlanChangeKind.Name) {
 		b.planChange(e)
 	}
-	for _, e := range b.tree.Entries(schemas.SessionKind.Name) {
+	for _, e := range b.tree.Active(schemas.SessionKind.Name) {
 		b.session(e)
 	}
 	b.block()

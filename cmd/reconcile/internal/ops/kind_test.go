@@ -216,7 +216,7 @@ func TestKindOfItsOwn(t *testing.T) {
 		}
 		defer s.Close()
 		runs := map[string]string{}
-		steps := controllers.Plan(tree, env.Tree.Now(), nil)
+		steps := controllers.Plan(tree, env.Tree.Now(), nil, nil)
 		for _, step := range steps {
 			if step.Verb == settle.StepRun {
 				runs[step.Ref.String()] = step.Node

@@ -37,14 +37,19 @@ type PlanResult struct {
 
 // Plan plans the steps that a run would take on the present tree, with the problems of its files, and changes nothing.
 func Plan(ctx context.Context, env Env, q PlanRequest) (PlanResult, error) {
-	s, t, err := env.load(ctx)
+	open := env.openChanged
+	if q.Advice {
+		open = env.open // about every spec
+	}
+	o, err := open(ctx)
 	if err != nil {
 		return PlanResult{}, typed(err)
 	}
+	s, t := o.store, o.tree
 	defer s.Close()
 	now := env.Tree.Now()
 	tools := versions.Open(s.Dir(), s.Root(), secrets.RedactBytes)
-	r := PlanResult{Steps: controllers.Plan(t, now, tools.Foretell), Verdict: Code(readiness.Verdict(t, nil)), Problems: t.Problems()}
+	r := PlanResult{Steps: controllers.Plan(t, now, tools.Foretell, settle.Doubtful(t, o.reader.Changed)), Verdict: Code(readiness.Verdict(t, nil)), Problems: t.Problems()}
 	r.Bounds, r.Waits = plan.Bounds(t, r.Steps, now), waiting(t, now)
 	if q.Advice {
 		r.Problems = tree.Problems(s, t)

@@ -30,7 +30,7 @@ func Ready(ctx context.Context, env Env, q ReadyRequest) ([]work.Item, error) {
 	defer o.store.Close()
 	person := agents.IsPerson(o.tree, q.Agent)
 	items := []work.Item{}
-	for _, it := range work.Ready(o.tree, env.Tree.Now()) {
+	for _, it := range work.Ready(o.tree, env.Tree.Now(), settle.Doubtful(o.tree, o.reader.Changed)) {
 		switch {
 		case !q.about(it):
 		case q.Agent != "" && it.Agent != q.Agent && (it.Agent != "" || !person):
@@ -46,7 +46,11 @@ func (q ReadyRequest) about(it work.Item) bool { return q.Issue == nil || it.Iss
 
 // openReady opens the tree, checks the agent of the request, and updates the tree, which a look leaves to a process that holds its lock.
 func (e Env) openReady(ctx context.Context, q ReadyRequest, claims bool) (*openTree, error) {
-	o, err := e.open(ctx)
+	open := e.openChanged
+	if claims {
+		open = e.open
+	}
+	o, err := open(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +99,7 @@ func Claim(ctx context.Context, env Env, q ReadyRequest) (r ClaimResult, err err
 		if err != nil {
 			return nil, err
 		}
-		all := work.Ready(t, env.Tree.Now())
+		all := work.Ready(t, env.Tree.Now(), nil)
 		person := agents.IsPerson(t, r.Agent)
 		for i := range all {
 			it := &all[i]

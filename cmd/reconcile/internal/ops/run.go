@@ -262,7 +262,7 @@ const otherAtWork = "another run is at work; this is how things stand"
 
 // anyClaim reports whether a live process performs an effect in this tree.
 func anyClaim(t *state.Tree) bool {
-	for e := range (*settle.Selection)(nil).Entries(t) {
+	for e := range (*settle.Selection)(nil).Active(t) {
 		if len(e.Claims) > 0 {
 			return true
 		}

@@ -17,6 +17,16 @@ func (e Env) open(ctx context.Context) (o *openTree, err error) {
 	return o, err
 }
 
+// openChanged is open for what decides: what rests may not be loaded.
+func (e Env) openChanged(ctx context.Context) (o *openTree, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	o = &openTree{}
+	o.store, o.tree, o.reader, err = e.Tree.LoadChanged(ctx)
+	return o, err
+}
+
 // openTree is an open tree that can be refreshed.
 type openTree struct {
 	store  *state.Store

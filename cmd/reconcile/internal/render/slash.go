@@ -70,7 +70,7 @@ func showStatus(w io.Writer, t *state.Tree, entries []*state.Entry, now time.Tim
 	if err := ObjectTables(w, Palette{}, settle.TableOf(t), entries, false, now); err != nil {
 		return err
 	}
-	items := slices.DeleteFunc(work.Ready(t, now), func(it work.Item) bool { return !showsIssue(entries, &it) })
+	items := slices.DeleteFunc(work.Ready(t, now, nil), func(it work.Item) bool { return !showsIssue(entries, &it) })
 	if len(items) == 0 {
 		return nil
 	}

@@ -19,6 +19,7 @@ import (
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/work"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/mutants"
@@ -71,7 +72,7 @@ func TestRunSinceSettledLeavesObjectsOfAllKinds(t *testing.T) {
 				e.begin()
 				e.mix()
 				e.run(e.dir, false)
-				for kind, n := range map[string]int{schemas.DAGKind.Name: mixedObjects, schemas.ObservationKind.Name: mixedObjects, schemas.ClarificationRequestKind.Name: mixedObjects / 2, schemas.ReplyKind.Name: mixedObjects / 2} {
+				for kind, n := range map[string]int{schemas.DAGKind.Name: mixedObjects, schemas.ObservationKind.Name: mixedObjects, schemas.ClarificationRequestKind.Name: mixedObjects / 2, schemas.ReplyKind.Name: mixedObjects / 2, schemas.SessionKind.Name: mixedObjects} {
 					if got := e.dormantOf(kind); got < n {
 						t.Errorf("%d objects of kind %s are dormant, want %d", got, kind, n)
 					}
@@ -98,6 +99,7 @@ const mixedObjects = 12
 func (e *edits) mix() {
 	e.still("Paused")
 	for i := range mixedObjects {
+		e.calm(i, "Paused")
 		e.waiting(i, "true")
 		e.put(fmt.Sprintf("specs/old/q-old-%d.yaml", i), "ClarificationRequest", fmt.Sprintf("q-old-%d", i), fmt.Sprintf(
 			"  {issue: %d, from: a%d, to: a%d, topic: Old, question: \"What was %d?\", blocking: true}", 20+i%3, i%3, (i+1)%3, i))
@@ -108,6 +110,12 @@ func (e *edits) mix() {
 
 func (e *edits) still(phase string) {
 	e.put("specs/sessions/still.yaml", "Session", "still", fmt.Sprintf("  phase: %s\n  description: edit %d", phase, e.n))
+}
+
+// calm writes a session that is one of a few owners.
+func (e *edits) calm(i int, phase string) {
+	e.put(fmt.Sprintf("specs/sessions/calm-%d.yaml", i), "Session", fmt.Sprintf("calm-%d", i), fmt.Sprintf(
+		"  {phase: %s, owner: o%d, issue: %d, priority: %s}", phase, i%4, 20+i%3, []string{"high", "low"}[i%2]))
 }
 
 func (e *edits) waiting(i int, command string) {
@@ -128,7 +136,7 @@ func (e *edits) observe(i int, what string) {
 // remix does something that bears on objects that rest: each of the things once before one again.
 func (e *edits) remix(what, i int) string {
 	e.n++
-	switch what % 15 {
+	switch what % 18 {
 	case 0:
 		e.still([]string{"Active", "Paused", "Paused"}[e.rnd.IntN(3)])
 		return "edit the session of those that wait"
@@ -171,6 +179,17 @@ func (e *edits) remix(what, i int) string {
 		e.put(fmt.Sprintf("specs/new/q-new-%d.yaml", e.n), "ClarificationRequest", fmt.Sprintf("q-new-%d", e.n), fmt.Sprintf(
 			"  {issue: %d, from: a%d, to: a%d, topic: New, question: \"What is %d?\", blocking: false}", 20+i%3, i%3, (i+1)%3, e.n))
 		return "ask what gets the next number"
+	case 15:
+		e.put(fmt.Sprintf("specs/actions/act-%d.yaml", e.n), "Action", fmt.Sprintf("act-%d", e.n), fmt.Sprintf(
+			"  {target: session/calm-%d, verb: %s}", i, []string{"pause", "resume", "cancel"}[e.rnd.IntN(3)]))
+		return "act on a session that is paused"
+	case 16:
+		e.calm(i, []string{"Active", "Paused", "Completed"}[e.rnd.IntN(3)])
+		return "edit a session that is paused"
+	case 17:
+		e.put(fmt.Sprintf("specs/waiting/c%d.yaml", i), "DAG", fmt.Sprintf("c%d", i), fmt.Sprintf(
+			"  session: calm-%d\n  nodes: [{name: x, run: [\"true\"]}]", i))
+		return "add a DAG to a session that is paused"
 	}
 	put(e.t, e.dir, "reconcile.yaml", fmt.Sprintf("apiVersion: reconcile.dev/v1alpha1\nkind: Settings\nmetadata: {name: settings}\nspec: {limits: {sessions: %d}}\n", 1+e.rnd.IntN(4)))
 	return "edit the settings"
@@ -321,6 +340,7 @@ func countDormant(t *state.Tree) (n int) {
 func (e *edits) compare(done string) int {
 	whole := filepath.Join(e.t.TempDir(), "tree")
 	e.copyTo(whole)
+	e.compareAnswers(done)
 	ranHere, ranThere := e.run(e.dir, false), e.run(whole, true)
 	if !slices.Equal(ranHere, ranThere) {
 		e.t.Fatalf("after %s: ran %v, and %v where everything is decided", done, ranHere, ranThere)
@@ -332,6 +352,36 @@ func (e *edits) compare(done string) int {
 		e.t.Fatalf("after %s: %s", done, differ)
 	}
 	return len(ranHere)
+}
+
+// compareAnswers compares what is ready and planned by what the last run kept with what is by the whole tree.
+func (e *edits) compareAnswers(done string) {
+	ask := func(s *state.Store, t *state.Tree, dirty []schemas.Ref) string {
+		answer, err := json.MarshalIndent([]any{work.Ready(t, e.now, dirty), controllers.Plan(t, e.now, nil, dirty), work.Waits(t, nil, e.now),
+			readiness.Verdict(t, nil), t.Problems()}, "", " ")
+		return fmt.Sprint(string(answer), err, s.Close())
+	}
+	s := e.open(e.dir, false)
+	s.Fresh()
+	tree, changed, was, err := s.LoadChanged(e.t.Context(), true)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	if was != nil {
+		changed = append([]schemas.Ref{}, changed...)
+		e.answers++
+	} else {
+		changed = nil
+	}
+	some := ask(s, tree, settle.Doubtful(tree, changed))
+	s = e.open(e.dir, true)
+	all, err := s.Load(e.t.Context())
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	if whole := ask(s, all, nil); some != whole {
+		e.t.Fatalf("after %s the answers are\n%s\nof the whole tree\n%s", done, some, whole)
+	}
 }
 
 // compareReport compares what the next run reports, which reads no object, with what the whole tree says.
@@ -370,8 +420,12 @@ type edits struct {
 	// during is what a node does to a dormant object while it runs, and 1; 0: nothing.
 	during int
 	left   int // objects that the last run in dir left
-	// reported counts the reports that were compared.
-	reported int
+	// timed is set if there are an archive and a memory, and if a run over a tree that is as it was settled does nothing; idle is 1 if the
+	// last one in dir did not.
+	timed bool
+	idle  int
+	// reported counts the reports that were compared, answers what was answered by what the last run kept.
+	reported, answers int
 }
 
 func (e *edits) put(name, kind, object, spec string) {
@@ -574,7 +628,14 @@ func (e *edits) settled() bool {
 func (e *edits) run(dir string, whole bool) []string {
 	s := e.open(dir, whole)
 	defer s.Close()
-	s.Fresh()
+	_, fresh := s.Fresh()
+	if !whole {
+		e.idle = 0
+	}
+	if fresh && e.timed {
+		e.idle = 1
+		return nil
+	}
 	p := newActor(always(0, schemas.OutcomeSucceeded))
 	p.now = func() time.Time { return e.now }
 	p.edit = func(r *schemas.Run) {
@@ -593,6 +654,9 @@ func (e *edits) run(dir string, whole bool) []string {
 		}
 	}
 	l := &Loop{Store: s, Perform: p, Outputs: keeper{s.Root()}, Now: func() time.Time { return e.now }, CPUs: 2}
+	if e.timed {
+		l.Archivable, l.Memory = movable, &shelf{store: s, dir: dir}
+	}
 	is, err := l.Once(e.t.Context())
 	if err != nil {
 		e.t.Fatal(err)

@@ -118,7 +118,7 @@ func planTree(ctx context.Context, c tree.Config, repo *gitrepo.Repo, base, head
 			s.problems = append(s.problems, p)
 		}
 	}
-	s.steps = controllers.Plan(s.tree, c.Now(), nil)
+	s.steps = controllers.Plan(s.tree, c.Now(), nil, nil)
 	return s, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -113,6 +114,8 @@ func Within(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/
 // nothing.
 type Reader struct {
 	Now func() time.Time
+	// Changed are the objects that differ from the tree as it was settled, or depend on a difference; nil if that is not known.
+	Changed []schemas.Ref
 
 	current *state.Tree // the last result of Load or Refresh,
 	files   *state.Tree // and the same without journals
@@ -131,6 +134,24 @@ func (c Config) Load(ctx context.Context) (*state.Store, *state.Tree, Reader, er
 		return nil, nil, r, errors.Join(err, s.Close())
 	}
 	return s, t, r, nil
+}
+
+// LoadChanged is Load for a caller that decides: what rests may not be loaded, and the reader says what changed since the tree was settled.
+func (c Config) LoadChanged(ctx context.Context) (*state.Store, *state.Tree, Reader, error) {
+	r := Reader{Now: c.Now}
+	s, err := c.Open()
+	if err != nil {
+		return nil, nil, r, err
+	}
+	s.Fresh() // scans what LoadChanged compares
+	t, changed, was, err := s.LoadChanged(ctx, true)
+	if err != nil {
+		return nil, nil, r, errors.Join(fmt.Errorf("read the tree in %s: %w", s.Dir(), err), s.Close())
+	}
+	if was != nil {
+		r.Changed = append([]schemas.Ref{}, changed...)
+	}
+	return s, r.withJournals(s, t), r, nil
 }
 
 // Load reads the whole tree.
@@ -153,12 +174,20 @@ func (r *Reader) Refresh(ctx context.Context, s *state.Store, t *state.Tree, hin
 		return nil, err
 	case t == r.files && len(changed) == 0:
 		return r.current, nil
+	case next.Settings() != t.Settings():
+		r.Changed = nil
+	case r.Changed != nil:
+		r.Changed = append(r.Changed, changed...)
 	}
 	return r.withJournals(s, next), nil
 }
 
 // withJournals adds the journals of running processes to a tree that was read from its files.
 func (r *Reader) withJournals(s *state.Store, t *state.Tree) *state.Tree {
-	r.files, r.current = t, controllers.Current(t, r.Now(), s.Journaled())
+	journaled := s.Journaled()
+	if r.Changed != nil {
+		r.Changed = append(r.Changed, journaled...)
+	}
+	r.files, r.current = t, controllers.Current(t, r.Now(), journaled)
 	return r.current
 }
