@@ -147,7 +147,7 @@ var faults = []mutants.Mutant{
 	{"sessions take no turns", "admission/lanes.go", "s.latest = max(s.following(), q.now)", "s.latest = q.now"},
 	{"what is claimed ahead goes before who comes late", "admission/lanes.go", "if r.StartedAt.IsZero() {", "if false {"},
 	{"work does not age", "admission/lanes.go", "if e.Ageing <= 0 ||", "if true ||", "TestAgeing"},
-	{"an open question is no work", "sessions/slot.go", "&& !r.asked[spec.Issue]", ""},
+	{"an open question is no work", "sessions/slot.go", "&& !r.asked(spec.Issue)", ""},
 	{"sessions without work keep their places", "sessions/slot.go", "s.idle = r.sums != nil &&", "s.idle = false &&"},
 	{"what is kept in git is fetched although nobody needs it", "dags/outputs.go", "ok && r.Cached {", "ok {"},
 	{"what could not be restored is asked for again", "dags/outputs.go", "if !all || slices.Contains(missing.Lost, run.Key) {", "if !all {"},

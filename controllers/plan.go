@@ -23,8 +23,11 @@ func Plan(t *state.Tree, now time.Time, tool func(name string) (settle.Tool, boo
 	decided := slices.SortedFunc(maps.Keys(d.Outs), schemas.Ref.Compare)
 	for _, k := range settle.TableOf(t) {
 		for _, ref := range decided {
+			if ref.Kind != k.Name {
+				continue
+			}
 			e := t.Entry(ref)
-			if ref.Kind != k.Name || e == nil {
+			if e == nil {
 				continue
 			}
 			out := d.Outs[ref]

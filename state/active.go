@@ -1,10 +1,12 @@
 package state
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/cespare/xxhash/v2"
@@ -191,6 +193,15 @@ type activeFile struct {
 
 // collect takes the files that are not skipped from the cache, or reads them.
 func (l *activeLoad) collect() {
+	at := func(f activeFile) uint64 {
+		if f.in < 0 {
+			return 0
+		}
+		return l.base.file(f.in).at
+	}
+	slices.SortFunc(l.found, func(a, b activeFile) int { return cmp.Compare(at(a), at(b)) })
+	l.records.ahead = readMany
+	defer func() { l.records.ahead = readOne }()
 	for _, f := range l.found {
 		is := scanEntry{f.dir + "/" + string(f.name), f.area, f.stat}
 		if f.area == areaOther {
@@ -211,6 +222,27 @@ func (l *activeLoad) collect() {
 type cacheReader struct {
 	*os.File
 	decoder *decoder
+	window  []byte // what was read last, which begins at from
+	from    int64
+	ahead   int // how many bytes are read at once
+}
+
+// One record that is read alone, and records that are read in their order.
+const readOne, readMany = 4 << 10, 128 << 10
+
+// bytes returns n bytes of the cache, valid until the next call; nil if they are not there.
+func (c *cacheReader) bytes(at int64, n int) []byte {
+	if at < c.from || at+int64(n) > c.from+int64(len(c.window)) {
+		size := max(n, c.ahead)
+		if cap(c.window) < size {
+			c.window = make([]byte, size)
+		}
+		got, _ := c.ReadAt(c.window[:size], at) // less at the end of the file
+		if c.window, c.from = c.window[:got], at; got < n {
+			return nil
+		}
+	}
+	return c.window[at-c.from:][:n]
 }
 
 // openCache opens the cache, and reads its data about inputs if the tree has inputs.
@@ -220,7 +252,7 @@ func (l *activeLoad) openCache(was settled) bool {
 	if err != nil {
 		return false
 	}
-	l.records = &cacheReader{f, newDecoder(l.store)}
+	l.records = &cacheReader{File: f, decoder: newDecoder(l.store), ahead: readOne}
 	blocks, whole := c.blocks(f)
 	if whole && len(was.Globs) > 0 {
 		whole = c.loadInputs(f, blocks)
@@ -235,17 +267,16 @@ func (l *activeLoad) openCache(was settled) bool {
 
 // read returns the cached content of a file; nil if it does not match the base.
 func (c *cacheReader) read(was baseFile) *file {
-	var head [recordHeader]byte
-	if _, err := c.ReadAt(head[:], int64(was.at)); was.at == 0 || err != nil {
+	head := c.bytes(int64(was.at), recordHeader)
+	if was.at == 0 || head == nil {
 		return nil
 	}
-	size := binary.LittleEndian.Uint32(head[:])
+	size, sum := binary.LittleEndian.Uint32(head), binary.LittleEndian.Uint32(head[4:])
 	if size > maxBlock {
 		return nil
 	}
-	record := make([]byte, size)
-	if _, err := c.ReadAt(record, int64(was.at)+recordHeader); err != nil ||
-		binary.LittleEndian.Uint32(head[4:]) != uint32(xxhash.Sum64(record)) {
+	record := slices.Clone(c.bytes(int64(was.at)+recordHeader, int(size))) // decoded, it is pointed into
+	if record == nil || sum != uint32(xxhash.Sum64(record)) {
 		return nil
 	}
 	c.decoder.B, c.decoder.Bad = record, false

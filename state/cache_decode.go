@@ -131,7 +131,7 @@ func (d *decoder) ledger(p string) any {
 	if !ok {
 		d.Fail()
 	}
-	return &Ledger{Issue: issue, Path: p, Last: int(d.Uint()), Open: int(d.Uint()), Doubled: d.Bool(), Rejected: d.rejected(),
+	return &Ledger{Issue: issue, Path: p, Last: int(d.Uint()), Open: int(d.Uint()), Foreign: d.Bool(), Doubled: d.Bool(), Rejected: d.rejected(),
 		packed: d.Bytes()}
 }
 

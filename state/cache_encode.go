@@ -71,6 +71,7 @@ func (e *encoder) file(f *file, data, packed []byte) {
 			e.B = append(e.B, bodyLedger)
 			e.Uint(uint64(b.Last))
 			e.Uint(uint64(b.Open))
+			e.Bool(b.Foreign)
 			e.Bool(b.Doubled)
 			e.rejected(b.Rejected)
 			e.Bytes(b.packed)

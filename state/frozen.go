@@ -137,7 +137,13 @@ func (s *Store) decodeFrozen(data []byte, key, hash uint64) *frozen {
 	if d.Bad || len(z.coded) != int(coded) || len(d.B) != 4*from {
 		return nil
 	}
-	z.referrers = d.B
+	z.referrers, z.kinds = d.B, map[string][2]int{}
+	for i := 0; i < z.objects(); {
+		kind := z.ref(i).Kind
+		end := i + sort.Search(z.objects()-i, func(n int) bool { return z.ref(i+n).Kind > kind })
+		z.kinds[kind] = [2]int{i, end}
+		i = end
+	}
 	return z
 }
 
@@ -228,12 +234,10 @@ func (z *frozen) search(ref schemas.Ref) (int, bool) {
 
 // ofKind returns the range of the objects of a kind; of all for "".
 func (z *frozen) ofKind(kind string) (from, to int) {
-	n := z.objects()
 	if kind == "" {
-		return 0, n
+		return 0, z.objects()
 	}
-	from = sort.Search(n, func(i int) bool { return z.ref(i).Kind >= kind })
-	return from, from + sort.Search(n-from, func(i int) bool { return z.ref(from+i).Kind > kind })
+	return z.kinds[kind][0], z.kinds[kind][1]
 }
 
 func (f *baseFile) append(to []byte) []byte {

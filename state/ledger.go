@@ -38,6 +38,7 @@ func ParseLedger(p string, data []byte) (*Ledger, error) {
 		l.giveNumber(records[i].ID)
 		if records[i].Open() {
 			l.Open++
+			l.Foreign = l.Foreign || records[i].Request == ""
 		}
 	}
 	e := encoder{Encoder: sections.Encoder{B: make([]byte, 0, 2*len(data)/3)}}

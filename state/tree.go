@@ -198,6 +198,8 @@ type Ledger struct {
 	Last  int    // the highest sequence number in use, including that of lost records; 0: none
 	Open  int    // records that are neither resolved nor abandoned
 	Path  string // below the root
+	// Foreign says that one of these is of another program.
+	Foreign bool
 	// Doubled says that several records have the same number.
 	Doubled bool
 	// Rejected are the unusable records. They are not among Records, and stay in the file unchanged.
@@ -298,10 +300,11 @@ const (
 // The base says which of its objects are not dormant any more. The zero value has no objects.
 type frozen struct {
 	hash         uint64
-	files        []byte // baseFileSize for each
-	slots, looks []byte // hash tables of the files by path and by stat: 4 bytes for 1 + the index; 0: free
-	records      []byte // for each object, by ref: the hash of its path in lower case, its offset in coded, its number of files
-	coded        []byte // the objects, as encoder.dormant writes them
+	files        []byte            // baseFileSize for each
+	slots, looks []byte            // hash tables of the files by path and by stat: 4 bytes for 1 + the index; 0: free
+	records      []byte            // for each object, by ref: the hash of its path in lower case, its offset in coded, its number of files
+	coded        []byte            // the objects, as encoder.dormant writes them
+	kinds        map[string][2]int // the ranges of the objects of each kind
 	refers       map[schemas.Ref]referring
 	referrers    []byte // indices of objects, 4 bytes each
 	decoder      decoder

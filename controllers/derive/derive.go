@@ -101,6 +101,9 @@ func (d *deriver) asks(e *state.Entry) {
 
 // imports adds the open questions of other programs whose agents both exist.
 func (d *deriver) imports(l *state.Ledger) {
+	if !l.Foreign {
+		return
+	}
 	for i := range l.Records() {
 		c := &l.Records()[i]
 		if c.Open() && c.Request == "" && d.importable(c) {

@@ -20,7 +20,7 @@ func addReassigned(r *settle.Round) {
 	if r.Everything() || !r.Noted(slotsMayChange) {
 		return
 	}
-	for _, e := range r.Tree().Entries(schemas.SessionKind.Name) {
+	for _, e := range r.Tree().Active(schemas.SessionKind.Name) {
 		if s := SlotsOf(r.World).SlotOf(e.Name); s != nil && !s.shownBy(e.Status()) {
 			r.Add(e.Ref)
 			r.AddDependents(e.Ref)

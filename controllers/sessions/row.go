@@ -80,4 +80,17 @@ func severities(counts map[string]int) string {
 // Kind is the row of kind Session.
 var Kind = settle.Kind{Kind: schemas.SessionKind, Decide: decide, Columns: columns, Details: details,
 	Performs: true, Foretold: true, Affects: affects, Before: addReassigned, After: addAdmitted, OwnRound: true, Shared: true,
-	KeepSpec: true, Mirror: &mirror.Session, Origin: workflows.Origin, Index: &project.Session}
+	KeepSpec: true, Mirror: &mirror.Session, Origin: workflows.Origin, Rests: rests, RestOfUsers: true, Index: &project.Session}
+
+// rests: a session that is paused by its spec, and by nothing else: it takes no place. Its file is a user's.
+func rests(*state.Tree) func(*state.Entry) bool {
+	return func(e *state.Entry) bool {
+		spec := state.SpecOf[*schemas.SessionSpec](e)
+		st, ok := e.Status().(*schemas.SessionStatus)
+		if !ok || spec == nil || spec.Phase != schemas.SessionPaused || spec.Quality != nil || spec.Budget != nil || len(e.Object.Refs) > 0 {
+			return false
+		}
+		return st.Phase == schemas.SessionPaused && e.Brief().Ready == schemas.True && st.Hold == "" && st.Quality == nil && st.Running == 0 &&
+			len(st.Actions) == 0 && e.RunCount() == 0
+	}
+}

@@ -72,7 +72,14 @@ func (w *Slots) SlotOf(session string) *slot {
 	if w.bySession == nil {
 		w.bySession = assignSlots(w.tree, w.sums)
 	}
-	return w.bySession[session]
+	s := w.bySession[session]
+	if ref := schemas.SessionKind.Ref(session); s == nil && w.tree.IsDormant(ref) {
+		e := w.tree.Entry(ref)
+		s = newSlot(w.tree, e)
+		s.Gate = new(freeSlots).place(w.tree, e, s)
+		w.bySession[session] = s
+	}
+	return s
 }
 
 // GateOf says what the DAGs of a session may do. What runs goes on while the session's file is missing or broken.
@@ -88,10 +95,11 @@ func (w *Slots) GateOf(session string) Gate {
 }
 
 // assignSlots assigns slots to sessions by rank: priority, then name (decision 6). It uses specs, actions, which sessions have work and
-// which statuses are Completed, so that two processes decide the same. It takes linear time. Where there may be more sessions
+// which statuses are Completed, so that two processes decide the same. It takes linear time. Dormant sessions take no place and are left out. Where there may be more sessions
 // than places, sums follow the tree.
 func assignSlots(t *state.Tree, sums *dagSums) map[string]*slot {
-	entries := t.Entries(schemas.SessionKind.Name)
+	entries := t.Active(schemas.SessionKind.Name)
+	dormant, _ := t.CountDormant(schemas.SessionKind.Name)
 	bySession := make(map[string]*slot, len(entries))
 	var ranks [lowestRank + 1][]*state.Entry
 	for _, e := range entries {
@@ -101,7 +109,7 @@ func assignSlots(t *state.Tree, sums *dagSums) map[string]*slot {
 		}
 	}
 	room := freeSlots{limit: t.Settings().Limits.Sessions, owners: map[string]string{}}
-	if len(entries) > room.limit {
+	if len(entries)+dormant > room.limit {
 		sums.follow(t)
 		room.sums, room.asked = sums, openQuestions(t)
 	}
@@ -179,7 +187,7 @@ type freeSlots struct {
 	owners       map[string]string         // owner → the session that is active
 	broken       map[string][]*state.Entry // see brokenDAGs; nil until asked for
 	sums         *dagSums                  // nil where there are enough places for all sessions
-	asked        map[int]bool              // the issues with an open question
+	asked        func(issue int) bool      // reports whether an issue has an open question
 }
 
 const completedMessage = "the session is completed; set its spec.phase to Active to open it again"
@@ -220,7 +228,7 @@ func (r *freeSlots) take(e *state.Entry, s *slot) Gate {
 			"session %s of owner %s is active and ranks higher; %q makes this one the active one", first, owner,
 			"reconcile resume "+e.Name+" --exclusive")}
 	}
-	if s.idle = r.sums != nil && !r.sums.haveWork(e.Name) && !r.asked[spec.Issue] && !r.sums.toVerify(e); !s.idle {
+	if s.idle = r.sums != nil && !r.sums.haveWork(e.Name) && !r.asked(spec.Issue) && !r.sums.toVerify(e); !s.idle {
 		if r.taken >= r.limit {
 			return r.full()
 		}
@@ -230,21 +238,34 @@ func (r *freeSlots) take(e *state.Entry, s *slot) Gate {
 	return Gate{Open: true, Keep: true, Reason: settle.ReasonActive}
 }
 
-// openQuestions are the issues with a question that is not resolved: it is work of the issue's sessions, also without a DAG.
-func openQuestions(t *state.Tree) map[int]bool {
-	out := map[int]bool{}
+// openQuestions returns what reports whether an issue has a question that is not resolved: it is work of the issue's sessions, also without a
+// DAG.
+func openQuestions(t *state.Tree) func(issue int) bool {
+	known := map[int]bool{0: false}
 	for _, e := range t.Active(schemas.ClarificationRequestKind.Name) {
 		spec := schemas.SpecAs[*schemas.ClarificationRequestSpec](e.Object)
 		if spec != nil && spec.Issue > 0 && schemas.ClarificationOpen(e.Brief().Phase) {
-			out[spec.Issue] = true
+			known[spec.Issue] = true
 		}
 	}
+	return func(issue int) bool {
+		is, ok := known[issue]
+		if !ok {
+			is = dormantOpen(t, issue)
+			known[issue] = is
+		}
+		return is
+	}
+}
+
+// dormantOpen reports whether a dormant question of an issue is open.
+func dormantOpen(t *state.Tree, issue int) bool {
 	for o := range t.Dormant(schemas.ClarificationRequestKind.Name) {
-		if issue, _, ok := clarify.ParseID(o.Brief.ID); ok && issue > 0 && schemas.ClarificationOpen(o.Brief.Phase) {
-			out[issue] = true
+		if of, _, ok := clarify.ParseID(o.Brief.ID); ok && of == issue && schemas.ClarificationOpen(o.Brief.Phase) {
+			return true
 		}
 	}
-	return out
+	return false
 }
 
 // full is the gate of a session that finds no place.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 
 	"reconcile.dev/reconcile/controllers/ledgers"
 	"reconcile.dev/reconcile/controllers/settle"
@@ -24,39 +25,35 @@ type openQuestion struct {
 type nodeName struct{ dag, node string }
 
 // openQuestions lists the clarifications that are open, by age and id: those of our requests, from their statuses, and those that
-// other programs wrote into ledgers. is is Open, or Waiting, a method that knows them by their Status; only they are decoded.
+// other programs wrote into ledgers. One that is dormant waits for nobody. is is Open, or Waiting, a method that knows them by their Status; only they are decoded.
 func openQuestions(t *state.Tree, is func(*schemas.Clarification) bool) []openQuestion {
 	var out []openQuestion
-	known := map[string]bool{}
-	counts := func(b *schemas.Brief) bool {
-		if b.ID != "" {
-			known[b.ID] = true
+	active, numbered := t.Active(schemas.ClarificationRequestKind.Name), true
+	for _, e := range active {
+		if numbered = numbered && e.Brief().ID != ""; e.Brief().ID == "" || !is(&schemas.Clarification{Status: e.Brief().Phase}) {
+			continue
 		}
-		return b.ID != "" && is(&schemas.Clarification{Status: b.Phase})
-	}
-	var entries []*state.Entry
-	for _, e := range t.Active(schemas.ClarificationRequestKind.Name) {
-		if counts(e.Brief()) {
-			entries = append(entries, e)
-		}
-	}
-	for o := range t.Dormant(schemas.ClarificationRequestKind.Name) {
-		if counts(&o.Brief) {
-			entries = append(entries, t.Entry(o.Ref))
-		}
-	}
-	for _, e := range entries {
 		st, ok := e.Status().(*schemas.ClarificationRequestStatus)
 		if spec := schemas.SpecAs[*schemas.ClarificationRequestSpec](e.Object); ok && spec != nil {
 			out = append(out, ownQuestion(e, spec, st))
 		}
 	}
+	known := sync.OnceValue(func() map[string]bool {
+		ids := map[string]bool{}
+		for _, e := range active {
+			ids[e.Brief().ID] = true
+		}
+		for o := range t.Dormant(schemas.ClarificationRequestKind.Name) {
+			ids[o.Brief.ID] = true
+		}
+		return ids
+	})
 	for _, l := range t.Ledgers() {
-		if l.Open == 0 {
+		if l.Open == 0 || numbered && !l.Foreign {
 			continue
 		}
 		for _, c := range l.Records() {
-			if is(&c) && !known[c.ID] && !ledgers.Orphaned(t, &c) {
+			if is(&c) && !known()[c.ID] && !ledgers.Orphaned(t, &c) {
 				out = append(out, openQuestion{Clarification: c, issue: l.Issue, wrong: ledgers.Unroutable(t, &c)})
 			}
 		}

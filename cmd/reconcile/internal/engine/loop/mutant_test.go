@@ -52,7 +52,9 @@ var dormantFaults = []mutants.Mutant{
 // restFaults are those in which objects rest, and what wakes them.
 var restFaults = []mutants.Mutant{
 	{"the questions that rest have no numbers", "../../../../../controllers/clarifications/index.go", "\t\tadd(o.Ref, &o.Brief)\n", "\t\t_ = o\n"},
-	{"the questions that rest are no work of a session", "../../../../../controllers/sessions/slot.go", "ok && issue > 0 && schemas", "ok && issue < 0 && schemas"},
+	{"a session that rests is missing", "../../../../../controllers/sessions/slot.go", "s == nil && w.tree.IsDormant(ref)", "s == nil && false && w.tree.IsDormant(ref)"},
+	{"a watcher archives nothing that rests", "archive.go", "all := !s.dormantDue.IsZero() && ", "all := s.dormantDue.IsZero() && ", "TestWatchArchivesDormantObjects"},
+	{"the questions that rest are no work of a session", "../../../../../controllers/sessions/slot.go", "ok && of == issue && schemas", "ok && of < 0 && schemas"},
 	{"those that rest are ready", "../../../../../controllers/readiness/readiness.go", "Ready: dormant - unready, Waiting: unready", "Ready: dormant - 0*unready"},
 	{"those that rest are not listed", "../../../../../controllers/settle/selection.go", "if o.Unready() {", "if o.Name == \"\" {"},
 	{"who refers to those that rest is forgotten", "../../../../../state/frozen.go", "for at := range r.n {", "for at := range r.n - 1 {"},

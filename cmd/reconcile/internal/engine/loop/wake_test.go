@@ -48,7 +48,7 @@ func TestDormantObjectsWakeInTime(t *testing.T) {
 						e.setArchive(10 + e.rnd.IntN(60))
 						done += ", edit the settings"
 					}
-					left.Add(int64(min(e.dormant(), 1)))
+					left.Add(int64(min(e.dormantOf(schemas.SessionKind.Name), 1)))
 					ran := e.compare(done)
 					idle.Add(int64(e.idle))
 					scheduled.Add(int64(ran))
