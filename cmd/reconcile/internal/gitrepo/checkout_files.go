@@ -154,26 +154,36 @@ func newFile(root *os.Root, name string, mode uint32, data []byte) (fs.FileInfo,
 	return fi, errors.Join(err, err2, f.Close())
 }
 
-// uncaptured is [Repo.Uncaptured] for few files. Where it cannot read one, git decides.
-func (n *native) uncaptured(ctx context.Context, s *objectStore, co Checkout) ([]string, error) {
+// uncaptured is [Repo.Uncaptured] for few files.
+func (n *native) uncaptured(ctx context.Context, s *objectStore, co Checkout) (found []string, err error) {
+	err = n.scanCheckout(ctx, s, co, func(scan *dirtyScan) error {
+		err := errors.Join(scan.modified(), scan.untracked(scan.disk, ""))
+		found = append([]string{}, scan.found...)
+		return err
+	})
+	return found, err
+}
+
+// scanCheckout has a checkout of few files compared with its index. Where that cannot read one, git decides.
+func (n *native) scanCheckout(ctx context.Context, s *objectStore, co Checkout, compare func(*dirtyScan) error) error {
 	cfg, rules, err := n.in(co).checkoutRules(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	scan, err := scanOf(co)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if scan.disk, err = regular.Root(co.Dir); err != nil {
-		return nil, err
+		return err
 	}
 	defer scan.disk.Close()
 	scan.ctx, scan.store, scan.rules, scan.fileMode = ctx, s, rules, cfg.flag(ctx, "core.filemode", true)
-	err = errors.Join(scan.modified(), scan.untracked(scan.disk, ""))
+	err = compare(scan)
 	if pass := (*needsGit)(nil); err != nil && ctx.Err() == nil && !errors.As(err, &pass) {
 		err = &needsGit{err.Error()}
 	}
-	return append([]string{}, scan.found...), err
+	return err
 }
 
 // scanOf begins to compare a checkout with its index.

@@ -32,6 +32,8 @@ var faults = []mutants.Mutant{
 	{"a renewed checkout keeps its repository", "renew.go", "if err := root.RemoveAll(\".git\"); err != nil {", "if false {", "TestRenews"},
 	{"git trusts what the user trusts", "renew.go", "c.config = slices.Concat(exactStat, c.config)", "_ = slices.Concat(exactStat, c.config)", "TestRenews"},
 	{"a renewed checkout has folders of other modes", "renew.go", "if err == nil && fi.Mode() != folders {", "if false {", "TestRenews"},
+	{"what is staged is not seen", "work_tree.go", "entries[0].path != at || entries[0].blob() != e.blob:", "entries[0].path != at:", "TestWorkTreesAsGit"},
+	{"what was added to the index is not seen", "work_tree.go", "if err == nil && len(rest) > 0 {", "if false {", "TestWorkTreesAsGit"},
 	{"names of another kind are taken for git's", "checkout_files.go", "cfg.flag(ctx, \"core.ignorecase\", false) || ", "", "TestCheckoutOfAnotherFileSystem"},
 }
 

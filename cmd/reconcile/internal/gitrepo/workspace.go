@@ -429,32 +429,6 @@ func writeFile(path string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// Changed lists the tracked files, below the top, that differ from the commit that is checked out.
-func (r *Repo) Changed(ctx context.Context) ([]string, error) {
-	k, err := r.gitCommand()
-	if err != nil {
-		return nil, err
-	}
-	out, err := k.run(ctx, call{}, "diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", "HEAD", "--")
-	if err != nil {
-		return nil, err
-	}
-	return strings.FieldsFunc(string(out), func(r rune) bool { return r == 0 }), nil
-}
-
-// Untracked lists the files of the work tree that are neither tracked nor ignored, below its top.
-func (r *Repo) Untracked(ctx context.Context) ([]string, error) {
-	k, err := r.gitCommand()
-	if err != nil {
-		return nil, err
-	}
-	out, err := k.run(ctx, call{}, "ls-files", "--others", "--exclude-standard", "--full-name", "-z", "--", ":/")
-	if err != nil {
-		return nil, err
-	}
-	return strings.FieldsFunc(string(out), func(r rune) bool { return r == 0 }), nil
-}
-
 // Comparison says what [Repo.Diff] compares.
 type Comparison struct {
 	From   string // a commit; "": nothing, so that all files are new

@@ -59,19 +59,15 @@ func Since(ctx context.Context, root, commit string, untracked []string) (c Chan
 
 // List lists the files below root, the top of a work tree, that git tracks or does not ignore, sorted; untracked are those of them that it does not track.
 func List(ctx context.Context, root string) (files, untracked []string, err error) {
-	out, err := readGit(ctx, root, "ls-files", "-z", "-t", "--cached", "--others", "--exclude-standard")
+	repo, err := gitrepo.Open(root)
 	if err != nil {
 		return nil, nil, err
 	}
-	var names []string
-	for _, line := range split(out) {
-		tag, name, _ := strings.Cut(line, " ")
-		names = append(names, name)
-		if tag == "?" {
-			untracked = append(untracked, name)
-		}
+	tracked, untracked, err := repo.WorkFiles(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
-	files, _ = present(root, names)
+	files, _ = present(root, append(tracked, untracked...))
 	return files, untracked, nil
 }
 
