@@ -3,15 +3,19 @@ package gitrepo
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/go-git/go-git/v5/plumbing/format/config"
 
+	"reconcile.dev/reconcile/state/regular"
 	"reconcile.dev/reconcile/state/worktree"
 )
 
@@ -60,6 +64,26 @@ func configPaths(l layout) []string {
 		paths = append(paths, filepath.Join(xdg, "git", "config"), filepath.Join(home, ".gitconfig"))
 	}
 	return append(paths, filepath.Join(l.common, "config"), filepath.Join(l.gitDir, "config.worktree"))
+}
+
+// withoutFilters reports that no filter driver can be in the configuration, since no file of it contains the word: the names of sections are
+// written as they are.
+func (l layout) withoutFilters(environ []string) bool {
+	for _, kv := range environ {
+		if strings.HasPrefix(kv, "GIT_CONFIG_COUNT=") || strings.HasPrefix(kv, "GIT_CONFIG_PARAMETERS=") {
+			return false
+		}
+	}
+	for _, file := range configPaths(l) {
+		text, err := regular.ReadPath(file)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+			return false
+		}
+		if text = bytes.ToLower(text); bytes.Contains(text, []byte("filter")) || bytes.Contains(text, []byte("include")) {
+			return false
+		}
+	}
+	return true
 }
 
 // userFile returns the file that a setting names, else the default file of that name in the user's git

@@ -38,6 +38,9 @@ func Inspect(ctx context.Context, dir string, environ []string, args ...string) 
 // withoutFilters returns variables with which git knows no filter driver of the configuration around dir: it runs them when it compares
 // files of the work tree. A file with a filter then differs if its size or times are not those in the index.
 func withoutFilters(ctx context.Context, git, dir string, environ []string) (env []string) {
+	if r, err := Open(dir); err == nil && r.withoutFilters(environ) {
+		return nil
+	}
 	out, err := newGit(ctx, readOnly, git, dir, environ, "config", "--name-only", "-z", "--get-regexp", `^filter\.`).Output()
 	if err != nil {
 		return nil // there is none; of another error, the command itself complains

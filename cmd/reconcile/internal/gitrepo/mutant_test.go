@@ -34,6 +34,9 @@ var faults = []mutants.Mutant{
 	{"a renewed checkout has folders of other modes", "renew.go", "if err == nil && fi.Mode() != folders {", "if false {", "TestRenews"},
 	{"what is staged is not seen", "work_tree.go", "entries[0].path != at || entries[0].blob() != e.blob:", "entries[0].path != at:", "TestWorkTreesAsGit"},
 	{"what was added to the index is not seen", "work_tree.go", "if err == nil && len(rest) > 0 {", "if false {", "TestWorkTreesAsGit"},
+	{"a filter of the configuration runs", "config.go", "bytes.Contains(text, []byte(\"filter\")) || ", "", "TestFiltersAreFound"},
+	{"a filter of an included file runs", "config.go", " || bytes.Contains(text, []byte(\"include\")) {", " {", "TestFiltersAreFound"},
+	{"a filter of the environment runs", "config.go", "strings.HasPrefix(kv, \"GIT_CONFIG_COUNT=\") || ", "", "TestFiltersAreFound"},
 	{"names of another kind are taken for git's", "checkout_files.go", "cfg.flag(ctx, \"core.ignorecase\", false) || ", "", "TestCheckoutOfAnotherFileSystem"},
 }
 
