@@ -37,6 +37,7 @@ var formats = map[string]format{
 	"pom.xml":             {Maven, false, readPOM},
 	"build.gradle":        {Maven, false, readGradle},
 	"build.gradle.kts":    {Maven, false, readGradle},
+	"dotnet-tools.json":   {NuGet, false, readDotnetTools},
 }
 
 // formatOf returns how a file is read, by its name.
@@ -45,11 +46,16 @@ func formatOf(p string) (format, bool) {
 	if f, ok := formats[name]; ok {
 		return f, true
 	}
-	if strings.HasPrefix(name, "requirements") && path.Ext(name) == ".txt" ||
-		path.Base(path.Dir(p)) == "requirements" && path.Ext(name) == ".txt" {
+	if IsRequirements(p) {
 		return format{PyPI, false, readRequirements}, true
 	}
 	return format{}, false
+}
+
+// IsRequirements reports whether a file has the requirements of a project for pip, by its path with slashes.
+func IsRequirements(p string) bool {
+	name := path.Base(p)
+	return path.Ext(name) == ".txt" && (strings.HasPrefix(name, "requirements") || path.Base(path.Dir(p)) == "requirements")
 }
 
 // Known reports whether a file is a manifest or a lock file that [Parse] reads, by its path with slashes.

@@ -20,6 +20,8 @@ func readPackageJSON(m *Manifest, text []byte) error {
 			var e map[string]string
 			_ = json.Unmarshal(f.value, &e) // what is no table of texts declares nothing
 			m.Engine = e["node"]
+		case "packageManager":
+			m.Manager, _, _ = strings.Cut(f.text(), "@")
 		case "scripts":
 			_ = json.Unmarshal(f.value, &m.Scripts)
 		case "dependencies", "devDependencies", "peerDependencies", "optionalDependencies":

@@ -206,3 +206,39 @@ func archives(t *testing.T) (all []archive) {
 	}
 	return all
 }
+
+// The package manager that a folder names, or else the nearest one above it, runs its scripts.
+func TestNodeManager(t *testing.T) {
+	script := `{"scripts": {"lint": "eslint src"}}`
+	for _, c := range []struct {
+		name, root, own string // package.json
+		above, beside   []string
+		want            string
+	}{
+		{"nothing", "", script, nil, nil, "npm run -s lint -- --format json"},
+		{"a field", "", `{"packageManager": "yarn@4.5.0+sha512.aa", "scripts": {"lint": "eslint src"}}`, nil, []string{"pnpm-lock.yaml"}, "yarn run --silent lint --format json"},
+		{"a field above", `{"packageManager": "bun@1.2.0"}`, script, nil, nil, "bun run --silent lint --format json"},
+		{"a lock file above", "", script, []string{"pnpm-lock.yaml"}, nil, "pnpm --silent run lint --format json"},
+		{"a nearer lock file", `{"packageManager": "bun@1.2.0"}`, script, nil, []string{"package-lock.json"}, "npm run -s lint -- --format json"},
+		{"no program that is known", `{"packageManager": "../x@1"}`, script, nil, []string{"yarn.lock"}, "yarn run --silent lint --format json"},
+	} {
+		f := Facts{Programs: map[Place]Program{{"", "eslint"}: {Path: "/bin/eslint", Version: "10.0.0"}}, Folders: map[string]*Folder{
+			"":    {Files: append([]string{"package.json"}, c.above...), Texts: map[string]string{"package.json": c.root}},
+			"web": {Files: append([]string{"a.js", "eslint.config.js", "package.json"}, c.beside...), Texts: map[string]string{"package.json": c.own}, Languages: map[string]int{"javascript": 1}},
+		}}
+		i := slices.IndexFunc(Discover(f), func(d Discovered) bool { return d.Tool == "eslint" })
+		if i < 0 {
+			t.Fatalf("%s: eslint is not found", c.name)
+		}
+		if got := strings.Join(Discover(f)[i].Own, " "); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestNamedVersionOfDotnet(t *testing.T) {
+	texts := map[string]string{"dotnet-tools.json": `{"tools": {"csharp-ls": {"version": "0.16.0", "commands": ["csharp-ls"]}, "dotnet-ef": {"version": "8.0.0"}}}`}
+	if got := NamedVersion("csharp-ls", texts); got != "0.16.0" {
+		t.Errorf("%q", got)
+	}
+}

@@ -74,7 +74,7 @@ func Doubts(files []preview.File, read func(file string, after bool) ([]byte, er
 			out = append(out, fmt.Sprintf("has the tests of %s run on some systems only", before))
 		}
 		built := manifests.Known(f.Path) || sectionsOf(path.Base(f.Path)) != nil || isBuild(f.Path)
-		locks := lockReaders[path.Base(f.Path)] != nil
+		locks := lockReader(f.Path) != nil
 		if wasTest || locks || built && !manifests.IsLock(f.Path) {
 			was, is, err := sides(f, before, read)
 			switch {

@@ -182,7 +182,42 @@ func TestDoubts(t *testing.T) {
   "packages-dev": [{"name": "c/d", "version": "dev-main", "source": {"type": "git", "url": "https://git.example/c/d.git", "reference": "cc"}}]}`
 	const gems = "GEM\n  remote: https://gems.example/\n  specs:\n    rspec (3.13.0)\n      rspec-core (~> 3.13)\n    rspec-core (3.13.1)\n\nPATH\n  remote: .\n  specs:\n    own (0.1)\n\nDEPENDENCIES\n  rspec\n\nCHECKSUMS\n  rspec (3.13.0) sha256=one\n  own (0.1)\n"
 	const pipenv = `{"default": {}, "develop": {"pytest": {"hashes": ["sha256:one", "sha256:two"], "index": "pypi", "version": "==8.0.0"}}}`
+	const bun = `{"lockfileVersion": 1, "workspaces": {"": {"name": "p", "dependencies": {"@x/jest": "29.7.0",},},}, "packages": {
+    "@x/jest": ["@x/jest@29.7.0", "", { "dependencies": { "ms": "2.1.2" } }, "sha512-a=="],
+    "@x/jest/ms": ["ms@2.1.2", "", {}, "sha512-b=="],
+    "g": ["g@github:u/g#aa", {}, "u-g-aa"],
+    "w": ["w@workspace:packages/w"],
+  }
+}`
+	const nuget = `{"version": 1, "dependencies": {"net8.0": {"xunit": {"type": "Direct", "requested": "[2.5.0, )", "resolved": "2.5.0", "contentHash": "a=="}, "own": {"type": "Project"}}}}`
+	const pip = "--index-url https://pypi.example/simple\n\nattrs==23.1.0 \\\n    --hash=sha256:one \\\n    --hash=sha256:two\n    # via pytest\npytest[x]==8.0.0 ; python_version > '3' --hash=sha256:three\ng @ git+https://git.example/g.git@aa\n"
 	cheats = append(cheats, []kase{
+		{"replaces a package of bun", edit("bun.lock", bun, "sha512-a", "sha512-x"), []string{"has other content of @x/jest 29.7.0 in bun.lock"}},
+		{"takes its checksum out of bun.lock", edit("bun.lock", bun, `, "sha512-b=="`, ""), []string{"has other content of @x/jest/ms 2.1.2 in bun.lock"}},
+		{"takes one of bun from another server", edit("bun.lock", bun, `29.7.0", ""`, `29.7.0", "https://example.org/jest.tgz"`), []string{"has @x/jest 29.7.0 come from elsewhere in bun.lock"}},
+		{"has another package of bun in its place", edit("bun.lock", bun, `["ms@`, `["mz@`), []string{"has @x/jest/ms 2.1.2 come from elsewhere in bun.lock"}},
+		{"takes one of bun from an archive", edit("bun.lock", bun, "@x/jest@29.7.0", "@x/jest@https://example.org/jest.tgz"), []string{"has @x/jest https://example.org/jest.tgz come from elsewhere in bun.lock"}},
+		{"takes one of bun from another repository", edit("bun.lock", bun, "github:u/g", "github:v/g"), []string{"has g github:v/g#aa come from elsewhere in bun.lock"}},
+		{"patches a package of bun", edit("bun.lock", bun, `"packages": {`, `"patchedDependencies": {"@x/jest@29.7.0": "a.patch",}, "packages": {`), []string{"has @x/jest come from elsewhere in bun.lock"}},
+		{"replaces a package of NuGet", edit("a/packages.lock.json", nuget, `"a=="`, `"b=="`), []string{"has other content of xunit 2.5.0 for net8.0 in a/packages.lock.json"}},
+		{"takes one of NuGet from the project", edit("packages.lock.json", nuget, `"type": "Direct", "requested": "[2.5.0, )", "resolved": "2.5.0", "contentHash": "a=="`, `"type": "Project"`), []string{"has xunit for net8.0 come from elsewhere in packages.lock.json"}},
+		{"replaces a package of pip", edit("requirements.txt", pip, "sha256:three", "sha256:x"), []string{"has other content of pytest 8.0.0 in requirements.txt"}},
+		{"takes checksums out", edit("requirements/dev.txt", pip, "sha256:one", "sha256:x"), nil},
+		{"takes all checksums of a package out", edit("requirements-dev.txt", strings.ReplaceAll(pip, " \\\n    --hash=sha256:two", ""), " \\\n    --hash=sha256:one", ""), []string{"has other content of attrs 23.1.0 in requirements-dev.txt"}},
+		{"takes the checksums of all packages out", one("requirements.txt", pip, "attrs==23.1.0\npytest==8.0.0\n"), []string{"has other content of attrs 23.1.0, pytest 8.0.0 in requirements.txt"}},
+		{"takes packages of pip from another server", edit("requirements.txt", pip, "pypi.example", "example.org"), []string{"has attrs 23.1.0, pytest 8.0.0 come from elsewhere in requirements.txt"}},
+		{"asks another server, too", edit("requirements.txt", pip, "\n\nattrs", "\n--extra-index-url=https://example.org/simple\nattrs"), []string{"has attrs 23.1.0, pytest 8.0.0 come from elsewhere in requirements.txt"}},
+		{"takes one of pip from another repository", edit("requirements.txt", pip, "git.example/g", "example.org/g"), []string{"has g come from elsewhere in requirements.txt"}},
+
+		{"locks another version by bun", edit("bun.lock", strings.Replace(bun, "sha512-a", "sha512-x", 1), "29.7.0", "29.8.0"), nil},
+		{"locks another commit by bun", edit("bun.lock", bun, "g#aa", "g#bb"), nil},
+		{"adds a package of its own to bun", edit("bun.lock", bun, `"w": [`, `"v": ["v@workspace:packages/v"], "w": [`), nil},
+		{"locks another version by NuGet", edit("packages.lock.json", strings.Replace(nuget, "a==", "b==", 1), "2.5.0", "2.6.0"), nil},
+		{"locks for one more framework", edit("packages.lock.json", nuget, `{"net8.0"`, `{"net9.0": {"xunit": {"type": "Direct", "resolved": "2.5.0", "contentHash": "c=="}}, "net8.0"`), nil},
+		{"requires another version", edit("requirements.txt", strings.Replace(pip, "three", "x", 1), "==8.0.0", "==8.1.0"), nil},
+		{"requires what was published later, too", edit("requirements.txt", pip, "--hash=sha256:three", "--hash=sha256:four --hash=sha256:three"), nil},
+		{"requires another commit", edit("requirements.txt", pip, "@aa", "@bb"), nil},
+		{"requires without checksums", one("requirements.txt", "pytest==8.0.0\n", "pytest==8.0.0\ng @ git+https://git.example/g.git\n"), nil},
 		{"replaces a package of yarn", edit("yarn.lock", yarn1, "sha512-a", "sha512-x"), []string{"has other content of @x/jest 29.7.0 in yarn.lock"}},
 		{"replaces one without integrity", edit("yarn.lock", yarn1, "#bb", "#cc"), []string{"has other content of b 1.0.0 in yarn.lock"}},
 		{"takes one of yarn from another server", edit("yarn.lock", yarn1, "https://npm.example/b/", "https://example.org/b/"), []string{"has b 1.0.0 come from elsewhere in yarn.lock"}},
@@ -268,7 +303,7 @@ func TestIsAddedTest(t *testing.T) {
 
 // FuzzDoubts: whatever files have, a change that changes nothing raises no doubt, and no text breaks it.
 func FuzzDoubts(f *testing.F) {
-	for _, name := range []string{"a_test.go", "test_a.py", "package.json", "pyproject.toml", "setup.cfg", "Makefile", ".github/workflows/a.yml", "go.sum", "uv.lock", "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "composer.lock", "Gemfile.lock", "Pipfile.lock"} {
+	for _, name := range []string{"a_test.go", "test_a.py", "package.json", "pyproject.toml", "setup.cfg", "Makefile", ".github/workflows/a.yml", "go.sum", "uv.lock", "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "composer.lock", "Gemfile.lock", "Pipfile.lock", "bun.lock", "packages.lock.json", "requirements.txt"} {
 		f.Add(name, "[tool.ruff]\na = 1\n", "def test_a():\n    assert f() == 1\n")
 	}
 	f.Fuzz(func(t *testing.T, name, was, now string) {

@@ -115,6 +115,8 @@ type Site struct {
 	Files  []string          // names of its files and folders
 	Texts  map[string]string // of the manifests and lock files there, by name
 	Has    map[string]bool   // programs of the machine that exist, such as npm
+	// NodeManager is the package manager of node that the folder or one above it names; "" where none does.
+	NodeManager string
 	// Loose are the packages of node_modules that nothing depends on, as NAME@VERSION: npm would remove them.
 	Loose   []string
 	Windows bool
@@ -134,14 +136,14 @@ func InstallFor(w Wanted, s Site) (in Installation, err error) {
 		return what + sign + w.Version
 	}
 	var missing []string
-	for _, m := range []string{"npm", "uv", "pip", "go", "cargo"} {
+	for _, m := range []string{"npm", "uv", "pip", "go", "cargo", "dotnet"} {
 		what := t.Install[m]
 		if what == "" {
 			continue
 		}
 		program := map[string]string{"pip": "python3"}[m]
 		if m == "npm" {
-			program = s.nodeManager()
+			program = cmp.Or(s.NodeManager, "npm")
 		} else if program == "" {
 			program = m
 		}
@@ -167,6 +169,8 @@ func InstallFor(w Wanted, s Site) (in Installation, err error) {
 			in.Commands, in.Set = [][]string{{"go", "install", what + "@" + cmp.Or(version, "latest")}}, []string{"GOBIN={env}/bin", "GOFLAGS="}
 		case "cargo":
 			in.Commands = [][]string{{"cargo", "install", "--locked", "--root", "{env}", with(what, "@", "")}}
+		case "dotnet": // update installs what is not there
+			in.Commands = [][]string{append([]string{"dotnet", "tool", "update", "--tool-path", "{env}/bin"}, strings.Fields(with(what, " --version ", ""))...)}
 		}
 		return in, nil
 	}
@@ -204,14 +208,18 @@ var nodeCommands = map[string][]string{
 	"bun":  {"bun", "add", "--dev", "--no-save", "--ignore-scripts"},
 }
 
-// nodeManager is the package manager whose lock file the folder has; npm without one.
-func (s Site) nodeManager() string {
-	for _, m := range []struct{ file, program string }{{"pnpm-lock.yaml", "pnpm"}, {"yarn.lock", "yarn"}, {"bun.lock", "bun"}, {"bun.lockb", "bun"}} {
-		if slices.Contains(s.Files, m.file) {
+// NodeManager is the package manager of node that a folder names, in packageManager of its package.json or else by a lock file; "" where it names none.
+func NodeManager(files []string, packageJSON string) string {
+	if m, err := manifests.Parse("package.json", []byte(packageJSON)); err == nil && nodeCommands[m.Manager] != nil {
+		return m.Manager
+	}
+	for _, m := range []struct{ file, program string }{{"pnpm-lock.yaml", "pnpm"}, {"yarn.lock", "yarn"}, {"bun.lock", "bun"}, {"bun.lockb", "bun"},
+		{"package-lock.json", "npm"}, {"npm-shrinkwrap.json", "npm"}} {
+		if slices.Contains(files, m.file) {
 			return m.program
 		}
 	}
-	return "npm"
+	return ""
 }
 
 // Named returns a tool as if it were found in the root of the project, for one that is to be installed where nothing names it; ok is false where it

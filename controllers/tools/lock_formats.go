@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
 	"go.yaml.in/yaml/v3"
+
+	"reconcile.dev/reconcile/controllers/manifests"
 )
 
 // lockedByYarn are the packages of a lock file of yarn, of its first version or of later ones.
@@ -255,4 +258,137 @@ func lockedByPipenv(text []byte) (out []locked, _ error) {
 		}
 	}
 	return out, nil
+}
+
+// lockedByBun are the packages of a bun.lock, by the path of names that leads to them. It is JSON with commas before brackets, which YAML has, too.
+func lockedByBun(text []byte) (out []locked, _ error) {
+	var file struct {
+		Packages map[string][]yaml.Node
+		Patched  map[string]yaml.Node `yaml:"patchedDependencies"`
+	}
+	if err := yaml.Unmarshal(text, &file); err != nil {
+		return nil, err
+	}
+	for at, parts := range file.Packages {
+		if len(parts) == 0 {
+			continue
+		}
+		is, version := cutVersion(parts[0].Value)
+		l := locked{name: at, version: version, from: []string{bunSource(version, parts[1:])}}
+		if at != is && !strings.HasSuffix(at, "/"+is) {
+			l.from[0] += " as " + is
+		}
+		if sum := parts[len(parts)-1].Value; strings.HasPrefix(sum, "sha") {
+			l.sums = map[string]string{"": sum}
+		}
+		out = append(out, l)
+	}
+	for id := range file.Patched {
+		name, _ := cutVersion(id)
+		out = append(out, locked{name: name, from: []string{"patch"}})
+	}
+	return out, nil
+}
+
+// bunSource is where a package comes from: of a version of a registry, the server that follows it, and else the repository, archive or folder.
+func bunSource(version string, more []yaml.Node) string {
+	if exactVersion().MatchString(version) {
+		server := ""
+		if len(more) > 0 {
+			server = origin(more[0].Value)
+		}
+		return strings.TrimSpace("npm " + server)
+	}
+	at, _, _ := strings.Cut(version, "#")
+	for _, protocol := range []string{"workspace:", "link:", "file:", "root:"} {
+		if folder, is := strings.CutPrefix(at, protocol); is {
+			return inProject("file:" + folder)
+		}
+	}
+	return inProject(at)
+}
+
+// lockedByNuGet are the packages of a packages.lock.json, by framework. It does not say from which server they come.
+func lockedByNuGet(text []byte) (out []locked, _ error) {
+	var file struct {
+		Dependencies map[string]map[string]struct{ Type, Resolved, ContentHash string }
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		return nil, err
+	}
+	for framework, all := range file.Dependencies {
+		for name, p := range all {
+			l := locked{name: name, version: strings.TrimSpace(p.Resolved + " for " + framework), from: []string{"a server"}}
+			if strings.EqualFold(p.Type, "Project") {
+				l.from = []string{"the project"}
+			}
+			if p.ContentHash != "" {
+				l.sums = map[string]string{"": p.ContentHash}
+			}
+			out = append(out, l)
+		}
+	}
+	return out, nil
+}
+
+// pinned is a requirement of pip: its name, and its version or address.
+var pinned = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*(?:==+\s*([^\s;,]+)|@\s*(\S+))?`)
+})
+
+// lockedByPip are the packages of a file of requirements with checksums, as pip-compile writes it; one without any locks nothing. Options say for all
+// packages where they come from.
+func lockedByPip(text []byte) (out []locked, _ error) {
+	var servers []string
+	hashed := false
+	for line := range strings.Lines(strings.ReplaceAll(strings.ReplaceAll(string(text), "\r\n", "\n"), "\\\n", " ")) {
+		line, _, _ = strings.Cut(strings.TrimSpace(line), " #")
+		words := strings.Fields(strings.ReplaceAll(line, "=http", " http"))
+		if len(words) == 0 || words[0][0] == '#' {
+			continue
+		}
+		switch words[0] {
+		case "-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--no-index":
+			servers = append(servers, inProject(words[len(words)-1]))
+			continue
+		case "-e", "--editable":
+			words = words[1:]
+		}
+		l := locked{name: strings.Join(words, " "), sums: map[string]string{}}
+		if m := pinned().FindStringSubmatch(strings.Join(words, " ")); m != nil && !strings.Contains(words[0], "/") {
+			l.name, l.version = manifests.Normal(manifests.PyPI, m[1]), m[2]
+			if m[3] != "" {
+				l.from = []string{cutCommit(m[3])}
+			}
+		} else if len(words) > 0 && words[0][0] != '-' {
+			l.name, l.from = cutCommit(words[0]), []string{inProject(cutCommit(words[0]))}
+		} else {
+			continue
+		}
+		for _, w := range words {
+			if sum, is := strings.CutPrefix(w, "--hash="); is {
+				l.sums[sum], hashed = sum, true
+			}
+		}
+		out = append(out, l)
+	}
+	if !hashed {
+		return nil, nil
+	}
+	slices.Sort(servers)
+	for i := range out {
+		if out[i].from == nil {
+			out[i].from = []string{"pip " + strings.Join(slices.Compact(servers), " ")}
+		}
+	}
+	return out, nil
+}
+
+// cutCommit is an address without the commit and the options at its end.
+func cutCommit(address string) string {
+	address, _, _ = strings.Cut(address, "#")
+	if at := strings.LastIndexByte(address, '@'); strings.HasPrefix(address, "git+") && at > strings.LastIndexByte(address, '/') {
+		return address[:at]
+	}
+	return address
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"reconcile.dev/reconcile/controllers/manifests"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -29,11 +30,20 @@ type locked struct {
 // lockReaders read lock files, by name.
 var lockReaders = map[string]func([]byte) ([]locked, error){"go.sum": lockedInGoSum, "package-lock.json": lockedByNPM, "npm-shrinkwrap.json": lockedByNPM,
 	"Cargo.lock": lockedInTOML, "poetry.lock": lockedInTOML, "uv.lock": lockedInTOML, "yarn.lock": lockedByYarn, "pnpm-lock.yaml": lockedByPnpm,
-	"composer.lock": lockedByComposer, "Gemfile.lock": lockedByBundler, "Pipfile.lock": lockedByPipenv}
+	"composer.lock": lockedByComposer, "Gemfile.lock": lockedByBundler, "Pipfile.lock": lockedByPipenv,
+	"bun.lock": lockedByBun, "packages.lock.json": lockedByNuGet}
+
+// lockReader is what reads a lock file; nil for another file.
+func lockReader(file string) func([]byte) ([]locked, error) {
+	if read := lockReaders[path.Base(file)]; read != nil || !manifests.IsRequirements(file) {
+		return read
+	}
+	return lockedByPip
+}
 
 // replaced says which dependencies a change of a lock file replaces.
 func replaced(file string, before, after []byte) []string {
-	read := lockReaders[path.Base(file)]
+	read := lockReader(file)
 	if read == nil || len(before) == 0 || len(after) == 0 {
 		return nil
 	}

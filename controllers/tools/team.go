@@ -3,6 +3,8 @@ package tools
 import (
 	"slices"
 	"strings"
+
+	"reconcile.dev/reconcile/controllers/checks"
 )
 
 // ownNames are the scripts and targets with which teams check their code.
@@ -16,13 +18,16 @@ func (d *discovery) ownCommand(t Tool, r Role, folder string) (argv []string, wh
 	if len(r.Check) == 0 || r.List || x == nil {
 		return nil, "", 0
 	}
-	if m := x.manifest("package.json"); m != nil && (Site{Files: x.Files}).nodeManager() == "npm" {
+	if m := x.manifest("package.json"); m != nil {
+		run := nodeRuns[d.nodeManager(folder)]
 		for _, name := range ownNames {
 			if m.Scripts["pre"+name]+m.Scripts["post"+name] != "" {
 				continue
 			}
 			if more, ok := r.appended(t.Program, m.Scripts[name]); ok {
-				return append([]string{"npm", "run", "-s", name, "--"}, more...), "its script " + name, 0
+				run = slices.Clone(run)
+				run[slices.Index(run, "")] = name
+				return append(run, more...), "its script " + name, 0
 			}
 		}
 	}
@@ -34,6 +39,25 @@ func (d *discovery) ownCommand(t Tool, r Role, folder string) (argv []string, wh
 		}
 	}
 	return nil, "", 0
+}
+
+// nodeRuns run a script, in place of the empty text, print what it prints, and pass on the arguments that follow (tried with npm 9, pnpm 11, yarn 1 and 4, bun 1).
+var nodeRuns = map[string][]string{
+	"npm": {"npm", "run", "-s", "", "--"}, "pnpm": {"pnpm", "--silent", "run", ""}, "yarn": {"yarn", "run", "--silent", ""}, "bun": {"bun", "run", "--silent", ""},
+}
+
+// nodeManager is the package manager that runs the scripts of a folder: the one that it names, or the nearest folder above it that names one.
+func (d *discovery) nodeManager(folder string) string {
+	for at := folder; ; at = checks.Folder(at) {
+		if x := d.facts.Folders[at]; x != nil {
+			if m := NodeManager(x.Files, x.Texts["package.json"]); m != "" {
+				return m
+			}
+		}
+		if at == "" {
+			return "npm"
+		}
+	}
 }
 
 // appended are the arguments that a command of the team lacks for its output to be read; ok is false where it is not this tool alone, writes, or

@@ -23,6 +23,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/workspaces"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
+	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/controllers/manifests"
 	"reconcile.dev/reconcile/controllers/tools"
 	"reconcile.dev/reconcile/state/durable"
@@ -348,7 +349,7 @@ func passes(name string) bool {
 	if strings.Contains(upper, "TOKEN") || strings.Contains(upper, "PASSWORD") {
 		return false
 	}
-	for _, prefix := range []string{"PIP_", "UV_", "NPM_CONFIG_", "GO", "CARGO_", "RUSTUP_", "NODE_EXTRA_", "SSL_CERT_", "PYENV_", "XDG_"} {
+	for _, prefix := range []string{"PIP_", "UV_", "NPM_CONFIG_", "DOTNET_", "NUGET_PACKAGES", "GO", "CARGO_", "RUSTUP_", "NODE_EXTRA_", "SSL_CERT_", "PYENV_", "XDG_"} {
 		if strings.HasPrefix(upper, prefix) {
 			return true
 		}
@@ -408,7 +409,11 @@ func Site(root, folder, searchPath string) (s tools.Site, err error) {
 			}
 		}
 	}
-	for _, program := range []string{"npm", "pnpm", "yarn", "bun", "uv", "python3", "go", "cargo"} {
+	if text, err := regular.Read(r, path.Join(folder, dotnetTools)); err == nil {
+		s.Texts[path.Base(dotnetTools)] = string(text)
+	}
+	s.NodeManager = nodeManager(r, folder)
+	for _, program := range []string{"npm", "pnpm", "yarn", "bun", "uv", "python3", "go", "cargo", "dotnet"} {
 		for _, at := range filepath.SplitList(searchPath) {
 			if _, err := exec.LookPath(filepath.Join(at, program)); err == nil && filepath.IsAbs(at) {
 				s.Has[program] = true
@@ -419,4 +424,22 @@ func Site(root, folder, searchPath string) (s tools.Site, err error) {
 		s.Loose = tools.LoosePackages(hidden, []byte(s.Texts["package.json"]))
 	}
 	return s, nil
+}
+
+// dotnetTools is where a project names tools of .NET, with their versions.
+const dotnetTools = ".config/dotnet-tools.json"
+
+// nodeManager is the package manager of node that a folder, or the nearest one above it in the project, names; "" where none does.
+func nodeManager(r *os.Root, folder string) string {
+	for at := folder; ; at = checks.Folder(at) {
+		entries, _ := regular.List(r, path.Join(".", at)) // one that cannot be read names none
+		var names []string
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		text, _ := regular.Read(r, path.Join(at, "package.json"))
+		if m := tools.NodeManager(names, string(text)); m != "" || at == "" {
+			return m
+		}
+	}
 }
