@@ -115,8 +115,6 @@ type Site struct {
 	Files  []string          // names of its files and folders
 	Texts  map[string]string // of the manifests and lock files there, by name
 	Has    map[string]bool   // programs of the machine that exist, such as npm
-	// NodeManager is the package manager of node that the folder or one above it names; "" where none does.
-	NodeManager string
 	// Loose are the packages of node_modules that nothing depends on, as NAME@VERSION: npm would remove them.
 	Loose   []string
 	Windows bool
@@ -143,7 +141,7 @@ func InstallFor(w Wanted, s Site) (in Installation, err error) {
 		}
 		program := map[string]string{"pip": "python3"}[m]
 		if m == "npm" {
-			program = cmp.Or(s.NodeManager, "npm")
+			program = cmp.Or(NodeManager(s.Files, s.Texts["package.json"]), "npm")
 		} else if program == "" {
 			program = m
 		}

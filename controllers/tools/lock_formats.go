@@ -336,11 +336,10 @@ var pinned = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*(?:==+\s*([^\s;,]+)|@\s*(\S+))?`)
 })
 
-// lockedByPip are the packages of a file of requirements with checksums, as pip-compile writes it; one without any locks nothing. Options say for all
+// lockedByPip are the packages of a file of requirements with checksums, as pip-compile writes it. Options say for all
 // packages where they come from.
 func lockedByPip(text []byte) (out []locked, _ error) {
 	var servers []string
-	hashed := false
 	for line := range strings.Lines(strings.ReplaceAll(strings.ReplaceAll(string(text), "\r\n", "\n"), "\\\n", " ")) {
 		line, _, _ = strings.Cut(strings.TrimSpace(line), " #")
 		words := strings.Fields(strings.ReplaceAll(line, "=http", " http"))
@@ -355,7 +354,7 @@ func lockedByPip(text []byte) (out []locked, _ error) {
 			words = words[1:]
 		}
 		l := locked{name: strings.Join(words, " "), sums: map[string]string{}}
-		if m := pinned().FindStringSubmatch(strings.Join(words, " ")); m != nil && !strings.Contains(words[0], "/") {
+		if m := pinned().FindStringSubmatch(strings.Join(words, " ")); m != nil && (m[2] != "" || m[3] != "" || !strings.ContainsAny(words[0], "/:")) {
 			l.name, l.version = manifests.Normal(manifests.PyPI, m[1]), m[2]
 			if m[3] != "" {
 				l.from = []string{cutCommit(m[3])}
@@ -366,14 +365,11 @@ func lockedByPip(text []byte) (out []locked, _ error) {
 			continue
 		}
 		for _, w := range words {
-			if sum, is := strings.CutPrefix(w, "--hash="); is {
-				l.sums[sum], hashed = sum, true
+			if hash, is := strings.CutPrefix(w, "--hash="); is {
+				l.sums[hash] = hash
 			}
 		}
 		out = append(out, l)
-	}
-	if !hashed {
-		return nil, nil
 	}
 	slices.Sort(servers)
 	for i := range out {

@@ -51,6 +51,9 @@ func replaced(file string, before, after []byte) []string {
 	if err != nil {
 		return nil // nothing could be installed by it
 	}
+	if manifests.IsRequirements(file) && !slices.ContainsFunc(was, func(l locked) bool { return len(l.sums) > 0 }) {
+		return nil // it locks nothing
+	}
 	is, err := read(after)
 	if err != nil {
 		return []string{fmt.Sprintf("changes %s: it, so that nobody can read it", file)}

@@ -23,7 +23,6 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/workspaces"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
-	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/controllers/manifests"
 	"reconcile.dev/reconcile/controllers/tools"
 	"reconcile.dev/reconcile/state/durable"
@@ -412,7 +411,6 @@ func Site(root, folder, searchPath string) (s tools.Site, err error) {
 	if text, err := regular.Read(r, path.Join(folder, dotnetTools)); err == nil {
 		s.Texts[path.Base(dotnetTools)] = string(text)
 	}
-	s.NodeManager = nodeManager(r, folder)
 	for _, program := range []string{"npm", "pnpm", "yarn", "bun", "uv", "python3", "go", "cargo", "dotnet"} {
 		for _, at := range filepath.SplitList(searchPath) {
 			if _, err := exec.LookPath(filepath.Join(at, program)); err == nil && filepath.IsAbs(at) {
@@ -428,18 +426,3 @@ func Site(root, folder, searchPath string) (s tools.Site, err error) {
 
 // dotnetTools is where a project names tools of .NET, with their versions.
 const dotnetTools = ".config/dotnet-tools.json"
-
-// nodeManager is the package manager of node that a folder, or the nearest one above it in the project, names; "" where none does.
-func nodeManager(r *os.Root, folder string) string {
-	for at := folder; ; at = checks.Folder(at) {
-		entries, _ := regular.List(r, path.Join(".", at)) // one that cannot be read names none
-		var names []string
-		for _, e := range entries {
-			names = append(names, e.Name())
-		}
-		text, _ := regular.Read(r, path.Join(at, "package.json"))
-		if m := tools.NodeManager(names, string(text)); m != "" || at == "" {
-			return m
-		}
-	}
-}
