@@ -264,7 +264,7 @@ func lockedByPipenv(text []byte) (out []locked, _ error) {
 func lockedByBun(text []byte) (out []locked, _ error) {
 	var file struct {
 		Packages map[string][]yaml.Node
-		Patched  map[string]yaml.Node `yaml:"patchedDependencies"`
+		Patches  map[string]yaml.Node `yaml:"patchedDependencies"`
 	}
 	if err := yaml.Unmarshal(text, &file); err != nil {
 		return nil, err
@@ -283,7 +283,7 @@ func lockedByBun(text []byte) (out []locked, _ error) {
 		}
 		out = append(out, l)
 	}
-	for id := range file.Patched {
+	for id := range file.Patches {
 		name, _ := cutVersion(id)
 		out = append(out, locked{name: name, from: []string{"patch"}})
 	}
