@@ -246,23 +246,3 @@ func readGradle(m *Manifest, text []byte) error {
 	}
 	return nil
 }
-
-// readDotnetTools reads the tools of .NET that a project has for itself, at exact versions.
-func readDotnetTools(m *Manifest, text []byte) error {
-	if err := checkJSON(text); err != nil {
-		return err
-	}
-	for _, f := range members(text, 0) {
-		if f.key != "tools" {
-			continue
-		}
-		for _, d := range f.below(text) {
-			for _, part := range d.below(text) {
-				if part.key == "version" {
-					m.add(Dependency{Name: d.key, Version: part.text(), Line: lineAt(text, d.at), Dev: true})
-				}
-			}
-		}
-	}
-	return nil
-}

@@ -235,10 +235,3 @@ func TestNodeManager(t *testing.T) {
 		}
 	}
 }
-
-func TestNamedVersionOfDotnet(t *testing.T) {
-	texts := map[string]string{"dotnet-tools.json": `{"tools": {"csharp-ls": {"version": "0.16.0", "commands": ["csharp-ls"]}, "dotnet-ef": {"version": "8.0.0"}}}`}
-	if got := NamedVersion("csharp-ls", texts); got != "0.16.0" {
-		t.Errorf("%q", got)
-	}
-}

@@ -408,9 +408,6 @@ func Site(root, folder, searchPath string) (s tools.Site, err error) {
 			}
 		}
 	}
-	if text, err := regular.Read(r, path.Join(folder, dotnetTools)); err == nil {
-		s.Texts[path.Base(dotnetTools)] = string(text)
-	}
 	for _, program := range []string{"npm", "pnpm", "yarn", "bun", "uv", "python3", "go", "cargo", "dotnet"} {
 		for _, at := range filepath.SplitList(searchPath) {
 			if _, err := exec.LookPath(filepath.Join(at, program)); err == nil && filepath.IsAbs(at) {
@@ -423,6 +420,3 @@ func Site(root, folder, searchPath string) (s tools.Site, err error) {
 	}
 	return s, nil
 }
-
-// dotnetTools is where a project names tools of .NET, with their versions.
-const dotnetTools = ".config/dotnet-tools.json"
