@@ -424,7 +424,7 @@ func installCommand(t Tool) []string {
 		name string
 		argv []string
 	}{{"npm", []string{"npm", "install", "--no-save"}}, {"uv", []string{"uv", "pip", "install"}}, {"pip", []string{"pip", "install"}},
-		{"go", []string{"go", "install"}}, {"cargo", []string{"cargo", "install"}}, {"dotnet", []string{"dotnet", "tool", "install"}}, {"gem", []string{"gem", "install"}}} {
+		{"go", []string{"go", "install"}}, {"cargo", []string{"cargo", "install"}}, {"gem", []string{"gem", "install"}}} {
 		if what := t.Install[m.name]; what != "" {
 			if m.name == "go" {
 				what += "@latest"

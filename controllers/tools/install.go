@@ -134,7 +134,7 @@ func InstallFor(w Wanted, s Site) (in Installation, err error) {
 		return what + sign + w.Version
 	}
 	var missing []string
-	for _, m := range []string{"npm", "uv", "pip", "go", "cargo", "dotnet"} {
+	for _, m := range []string{"npm", "uv", "pip", "go", "cargo"} {
 		what := t.Install[m]
 		if what == "" {
 			continue
@@ -167,8 +167,6 @@ func InstallFor(w Wanted, s Site) (in Installation, err error) {
 			in.Commands, in.Set = [][]string{{"go", "install", what + "@" + cmp.Or(version, "latest")}}, []string{"GOBIN={env}/bin", "GOFLAGS="}
 		case "cargo":
 			in.Commands = [][]string{{"cargo", "install", "--locked", "--root", "{env}", with(what, "@", "")}}
-		case "dotnet": // update installs what is not there
-			in.Commands = [][]string{append([]string{"dotnet", "tool", "update", "--tool-path", "{env}/bin"}, strings.Fields(with(what, " --version ", ""))...)}
 		}
 		return in, nil
 	}

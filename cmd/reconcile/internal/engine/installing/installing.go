@@ -348,7 +348,7 @@ func passes(name string) bool {
 	if strings.Contains(upper, "TOKEN") || strings.Contains(upper, "PASSWORD") {
 		return false
 	}
-	for _, prefix := range []string{"PIP_", "UV_", "NPM_CONFIG_", "DOTNET_", "NUGET_PACKAGES", "GO", "CARGO_", "RUSTUP_", "NODE_EXTRA_", "SSL_CERT_", "PYENV_", "XDG_"} {
+	for _, prefix := range []string{"PIP_", "UV_", "NPM_CONFIG_", "GO", "CARGO_", "RUSTUP_", "NODE_EXTRA_", "SSL_CERT_", "PYENV_", "XDG_"} {
 		if strings.HasPrefix(upper, prefix) {
 			return true
 		}
@@ -408,7 +408,7 @@ func Site(root, folder, searchPath string) (s tools.Site, err error) {
 			}
 		}
 	}
-	for _, program := range []string{"npm", "pnpm", "yarn", "bun", "uv", "python3", "go", "cargo", "dotnet"} {
+	for _, program := range []string{"npm", "pnpm", "yarn", "bun", "uv", "python3", "go", "cargo"} {
 		for _, at := range filepath.SplitList(searchPath) {
 			if _, err := exec.LookPath(filepath.Join(at, program)); err == nil && filepath.IsAbs(at) {
 				s.Has[program] = true
