@@ -85,6 +85,7 @@ var faults = []mutants.Mutant{
 	{"a change that removes tests lands unseen", "dags/verdicts.go", "len(all) > 0 {", "false {"},
 	{"a time limit ends what is being verified", "dags/calls.go", " || f.recs[i].verify.of != nil {", " {"},
 	{"a change that is taken back is done", "dags/pipeline.go", "case w.Commit == \"\" && r.verify.sentBack == nil:", "case w.Commit == \"\":"},
+	{"a pause lets go on what a cancel ends", "sessions/slot.go", `a.Verb == schemas.VerbPause && hold != "":`, `a.Verb == schemas.VerbPause && hold == "never":`},
 	{"a hold lets a change be verified", "dags/pipeline.go", "case f.heldByAction(i):", "case false:"},
 	{"a hold lets a change land", "dags/land.go", "case f.heldByAction(i):", "case false:"},
 	{"a landing that is not wanted keeps a node from starting", "dags/node.go", "case !claim.IsWork():", "case claim.Verifies != \"\":"},

@@ -35,7 +35,12 @@ func decide(in settle.In) settle.Out {
 	for _, a := range s.Acts {
 		done := a.Record(schemas.NewTime(in.Now))
 		done.Refused, done.Verifies = a.Distrusted(), VerifiesAgain(in.Entry, a.Entry.Name, a.Spec)
-		done.Moot = a.Spec.Verb == schemas.VerbApprove && done.Refused == "" && !Approvable(in.Entry)
+		switch a.Spec.Verb {
+		case schemas.VerbApprove:
+			done.Moot = done.Refused == "" && !Approvable(in.Entry)
+		case schemas.VerbPause:
+			done.Moot = done.Refused == "" && s.desired == schemas.SessionSuspended
+		}
 		st.Actions = append(slices.Clip(st.Actions), done)
 		past.Add(done.At, settle.ReasonApplied, actions.Message(done, in.Ref))
 	}

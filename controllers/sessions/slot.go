@@ -145,7 +145,9 @@ func newSlot(t *state.Tree, e *state.Entry) *slot {
 	}
 	switch s.hold {
 	case schemas.VerbPause:
-		s.desired = schemas.SessionPaused
+		if s.desired != schemas.SessionSuspended {
+			s.desired = schemas.SessionPaused
+		}
 	case schemas.VerbCancel, holdKill, holdEnd:
 		s.desired = schemas.SessionSuspended
 	}
@@ -158,12 +160,13 @@ const (
 	holdEnd  = "end"  // what runs ends by itself
 )
 
-// heldBy is the verb in force on a session after another verb was applied. A completed session cannot be held.
+// heldBy is the verb in force on a session after another verb was applied. A completed session cannot be held, and a pause does not let
+// go on what a cancel ends.
 func heldBy(a *schemas.ActionSpec, hold, phase string) string {
 	switch a.Verb {
 	case schemas.VerbPause, schemas.VerbCancel:
 		switch {
-		case phase == schemas.SessionCompleted:
+		case phase == schemas.SessionCompleted, a.Verb == schemas.VerbPause && hold != "":
 			return hold
 		case a.Mode == schemas.CancelImmediate:
 			return holdKill
