@@ -33,7 +33,7 @@ func TestEachCommandOnGitHub(t *testing.T) {
 		reply            string
 	}{
 		{"/hold dag/checks publish until Monday", "eyes +1", checks, `"verb": "hold"`, ""},
-		{"/explain dag/checks publish", "+1", "", "", "publish: Pending"},
+		{"/explain dag/checks publish", "+1", "", "", "it waits for review"},
 		{"/approve dag/checks publish", "eyes +1", checks, `"verb": "approve"`, ""},
 		{"/skip dag/checks review, not this time", "eyes +1", checks, `"state": "Skipped"`, ""},
 		{"/retry dag/checks review", "eyes +1", checks, `"state": "Blocked"`, ""},

@@ -95,7 +95,9 @@ func describeWhy(w io.Writer, palette Palette, objects []Description, node strin
 		if st, ok := d.Entry.Status().(*schemas.DAGStatus); ok && node != "" {
 			n := st.Nodes.Of(node)
 			p.b.WriteString(Line(fmt.Sprintf("%s %s: %s", d.Entry.Ref, node, n.State)) + "\n")
-			p.section("Why", p.lines([]string{p.whyNode(n)}))
+			if why := cmp.Or(p.whyNode(n), awaitedNeeds(d.Entry, st, node)); why != "" {
+				p.section("Why", p.lines([]string{why}))
+			}
 			continue
 		}
 		p.head(Description{Entry: d.Entry})
@@ -104,6 +106,24 @@ func describeWhy(w io.Writer, palette Palette, objects []Description, node strin
 	}
 	_, err := w.Write(p.b.Bytes())
 	return err
+}
+
+// awaitedNeeds says for which of its needs a node waits, which its status leaves to the spec; "" for none.
+func awaitedNeeds(e *state.Entry, st *schemas.DAGStatus, node string) string {
+	spec := state.SpecOf[*schemas.DAGSpec](e)
+	if spec == nil || spec.Node(node) == nil || st.Nodes.Of(node).State != schemas.NodePending {
+		return ""
+	}
+	var needs []string
+	for _, need := range spec.Node(node).Needs {
+		if is := st.Nodes.Of(need).State; is != schemas.NodeSucceeded && is != schemas.NodeSkipped {
+			needs = append(needs, need)
+		}
+	}
+	if needs == nil {
+		return ""
+	}
+	return "it waits for " + strings.Join(needs, ", ")
 }
 
 // sectionIndent begins each line of a section.
