@@ -55,7 +55,12 @@ func (n *native) checkOut(ctx context.Context, s *objectStore, co Checkout, at, 
 	if err != nil {
 		return err
 	}
-	if err := w.write(ctx, co.Dir); err != nil {
+	root, err := regular.Root(co.Dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := w.write(ctx, root, nil); err != nil {
 		return err
 	}
 	data := (&index{version: 2, entries: w.entries, folders: folders}).encode()
@@ -101,17 +106,23 @@ func (w *checkoutWriter) list(dir string, hash plumbing.Hash) (*cacheTree, error
 	return folder, nil
 }
 
-// write writes the files of the entries below a folder, and notes their stat data.
-func (w *checkoutWriter) write(ctx context.Context, top string) error {
-	root, err := regular.Root(top)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
+// write writes the files of the entries below a folder, and notes their stat data. keeps tells which ones are there already; nil: the folder
+// is empty.
+func (w *checkoutWriter) write(ctx context.Context, root *os.Root, keeps func(indexEntry) (fs.FileInfo, bool)) error {
 	made := ""
 	for _, e := range w.entries {
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if keeps != nil {
+			if fi, ok := keeps(e); ok {
+				statOf(fi).put(e.fixed)
+				continue
+			}
+			if err := clearWay(root, e.path); err != nil {
+				return err
+			}
+			made = ""
 		}
 		data, err := w.store.read(plumbing.BlobObject, e.blob().hash)
 		if err != nil {

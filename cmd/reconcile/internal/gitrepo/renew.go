@@ -19,8 +19,7 @@ var exactStat = []string{"-c", "core.trustctime=true", "-c", "core.checkStat=def
 // Renew makes a checkout of Clone one of a commit again, whatever programs have done in it: with the files of that commit and no others, and with a
 // new repository. Only what differs is written. After an error the checkout is of no use, and has to be removed. No program may be at work in it.
 func (r *Repo) Renew(ctx context.Context, co Checkout, commit, branch string) error {
-	k, err := r.gitCommand()
-	if err != nil {
+	if _, err := r.gitCommand(); err != nil {
 		return err
 	}
 	root, err := regular.Root(co.Dir)
@@ -35,9 +34,13 @@ func (r *Repo) Renew(ctx context.Context, co Checkout, commit, branch string) er
 	if err := errors.Join(r.newRepository(ctx, dir, branch, commit), r.shareObjects(dir)); err != nil {
 		return err
 	}
-	in, c := k.inWorkspace(co)
-	c.config = slices.Concat(exactStat, c.config)
-	if _, err := in.quick(ctx, c, "read-tree", "--reset", "-u", commit); err != nil {
+	err = r.either(func(n *native, s *objectStore) error { return n.rewrite(ctx, s, root, co, commit) }, func(k *command) error {
+		in, c := k.inWorkspace(co)
+		c.config = slices.Concat(exactStat, c.config)
+		_, err := in.quick(ctx, c, "read-tree", "--reset", "-u", commit)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	data, _, _, err := readIndex(co.Index)
@@ -57,6 +60,55 @@ func (r *Repo) Renew(ctx context.Context, co Checkout, commit, branch string) er
 		err = fmt.Errorf("%d of %d files are there", n, len(ix.entries))
 	}
 	return errors.Join(err, writeFile(filepath.Join(dir, "index"), data))
+}
+
+// rewrite writes the files of a commit that a checkout of few files does not have as its index says, and then the index. It removes nothing
+// that is not in the way of one.
+func (n *native) rewrite(ctx context.Context, s *objectStore, root *os.Root, co Checkout, commit string) error {
+	return n.scanCheckout(ctx, s, co, func(scan *dirtyScan) error {
+		tree, err := s.treeOf(commit)
+		if err != nil {
+			return err
+		}
+		w := &checkoutWriter{store: s, rules: scan.rules}
+		folders, err := w.list("", tree)
+		if err != nil {
+			return err
+		}
+		keeps := func(e indexEntry) (fs.FileInfo, bool) {
+			was, conflict := scan.index.find(e.path)
+			if was.fixed == nil || conflict || was.blob() != e.blob() {
+				return nil, false
+			}
+			same, err := scan.sameOnDisk(was)
+			fi, err2 := lstatBelow(root, e.path)
+			return fi, same && err == nil && err2 == nil && statOf(fi).matches(was.fixed)
+		}
+		if err := w.write(ctx, root, keeps); err != nil {
+			return err
+		}
+		return writeFile(co.Index, (&index{version: 2, entries: w.entries, folders: folders}).encode())
+	})
+}
+
+// clearWay removes what is at a path, and what is no folder on the way there.
+func clearWay(root *os.Root, name string) error {
+	for i, c := range name {
+		if c != '/' {
+			continue
+		}
+		fi, err := root.Lstat(filepath.FromSlash(name[:i]))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if !fi.IsDir() {
+			return root.Remove(filepath.FromSlash(name[:i]))
+		}
+	}
+	return root.RemoveAll(filepath.FromSlash(name))
 }
 
 // keepOnly removes from a folder what the index does not have, and counts what it has. An error says that something is another one.

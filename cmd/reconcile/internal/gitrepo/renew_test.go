@@ -67,7 +67,15 @@ func TestRenews(t *testing.T) {
 	second := f.git("rev-parse", "HEAD")
 	f.git("config", "core.trustctime", "false")
 	f.git("config", "core.checkStat", "minimal")
-	r := f.open()
+	for _, r := range []*Repo{f.open(), f.byCommand()} {
+		f.renews(r, first, second)
+	}
+}
+
+// renews renews checkouts of the first commit in which programs did whatever they could, to both commits.
+func (f *fixture) renews(r *Repo, first, second string) {
+	t := f.T
+	t.Helper()
 	at := func(commit string) Checkout {
 		co := Checkout{Dir: filepath.Join(t.TempDir(), "ws"), Index: filepath.Join(t.TempDir(), "index")}
 		if err := r.Clone(t.Context(), co, commit, "check"); err != nil {

@@ -217,4 +217,7 @@ func TestFewFilesNeedNoGit(t *testing.T) {
 	if err != nil || !slices.Equal(got.Files, []string{"new"}) {
 		t.Errorf("%+v, %v", got, err)
 	}
+	if err := r.Renew(t.Context(), co, got.Commit, "reconcile/a/c"); err != nil {
+		t.Error(err)
+	}
 }
