@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -61,13 +62,33 @@ func TestPromisesNameTests(t *testing.T) {
 	}
 }
 
-// TestStoriesNameTests: every story of the page names tests that there are.
+// TestStoriesNameTests: every story and sentence of the page names tests that there are.
 func TestStoriesNameTests(t *testing.T) {
-	_, stories, _ := strings.Cut(read(t, promisesPage), "\n### Pipelines, story by story\n")
+	text := read(t, promisesPage)
+	_, stories, _ := strings.Cut(text, "\n### Pipelines, story by story\n")
+	_, agents, _ := strings.Cut(text, "\n### Agents, sentence by sentence\n")
 	stories, _, _ = strings.Cut(stories, "\n## ")
+	agents, _, _ = strings.Cut(agents, "\n### ")
 	there := append(testsOf(t, "./cmd/reconcile"), testsOf(t, "./controllers")...)
-	rows := 0
-	for row := range strings.Lines(stories) {
+	if pipelines, rows := 35, namedTests(t, stories, there); rows <= pipelines {
+		t.Errorf("%d stories, want the %d of pipelines and those of scheduling and workflows", rows, pipelines)
+	}
+	folders := map[string]bool{}
+	for _, file := range tracked(t) {
+		if folder := path.Dir(file); strings.HasSuffix(file, "_test.go") && !folders[folder] {
+			folders[folder] = true
+			there = append(there, testsOf(t, folder)...)
+		}
+	}
+	if rows := namedTests(t, agents, there); rows < 30 {
+		t.Errorf("only %d sentences about agents", rows)
+	}
+}
+
+// namedTests checks that the rows of tables name tests that there are, and counts them.
+func namedTests(t *testing.T, tables string, there []string) (rows int) {
+	t.Helper()
+	for row := range strings.Lines(tables) {
 		cells := strings.Split(row, " | ")
 		if len(cells) != 2 || strings.HasPrefix(cells[1], "Shown by") {
 			continue
@@ -85,7 +106,5 @@ func TestStoriesNameTests(t *testing.T) {
 			}
 		}
 	}
-	if pipelines := 35; rows <= pipelines {
-		t.Errorf("%d stories, want the %d of pipelines and those of scheduling and workflows", rows, pipelines)
-	}
+	return rows
 }
