@@ -57,6 +57,27 @@ func Make(t *state.Tree, name, start string, a *schemas.ActionSpec) (*schemas.Se
 	return session, dag, nil
 }
 
+// Made returns the spec of the session or the DAG of a run as its start makes it; nil for any other, and where it cannot be made any more.
+func Made(t *state.Tree, ref schemas.Ref) schemas.Spec {
+	run := t.Entry(schemas.DAGKind.Ref(ref.Name))
+	if run == nil || runIn(run) == nil {
+		return nil
+	}
+	start := runIn(run).Start
+	a := state.SpecOf[*schemas.ActionSpec](t.Entry(schemas.ActionKind.Ref(start)))
+	if a == nil {
+		return nil
+	}
+	session, dag, err := Make(t, ref.Name, start, a)
+	switch {
+	case err != nil:
+		return nil
+	case ref.Kind == schemas.SessionKind.Name:
+		return session
+	}
+	return dag
+}
+
 // noText says what to do where nothing says what an issue is about.
 func noText(t *state.Tree, a *schemas.ActionSpec) error {
 	const file = "give the text with the start: --issue-file FILE, or text of the Action"
@@ -84,9 +105,6 @@ func newSession(t *state.Tree, a *schemas.ActionSpec) (out *schemas.SessionSpec,
 	}
 	return out, known
 }
-
-// never is the condition of the node of a step that a start leaves out.
-const never = "false"
 
 // skip leaves out optional steps: their nodes are skipped, and what needs them goes on.
 func skip(w *schemas.WorkflowSpec, dag *schemas.DAGSpec, ids []string) error {

@@ -89,6 +89,9 @@ func Started(run *state.Entry, start string) bool {
 	return w != nil && w.Start == start
 }
 
+// never is the condition of the node of a step that a start leaves out.
+const never = "false"
+
 // Differs returns why a start cannot join a run that another one made: it asks for other values of parameters, or leaves out other steps.
 // What it does not mention is as the run has it.
 func Differs(run *state.Entry, start string, a *schemas.ActionSpec) error {

@@ -8,6 +8,8 @@ import (
 
 // faults are those in finding what differs from a commit without reading it, which the tests must notice.
 var faults = []mutants.Mutant{
+	{"what was made here is in the way of what was made there", "remote_checkout.go", "if owner == Made && e.was.mode != 0 {", "if owner == Made {", "TestAdoptMade"},
+	{"what was made and committed here is in the way", "remote_replay.go", "owner == Made && e.was.mode == 0 && at.mode != 0:", "owner == Made && e.was.mode == 9:", "TestAdoptMade"},
 	{"the stat data of a racy file are trusted", "dirty.go", "if mtime.sec >= s.written.sec && ", "if mtime.sec == 1 && ", "TestDirtyRacyEntry"},
 	{"the trees of another commit are trusted", "dirty.go", "c.files >= 0 && c.hash == hash", "c.files >= 0", "TestDirtyWhatTheUserStaged"},
 	{"who has not seen a reservation reserves", "remote_reserve.go", "case seen != r.Seen:", "case seen != r.Seen && false:", "TestReservations"},

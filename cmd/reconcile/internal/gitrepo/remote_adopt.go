@@ -27,6 +27,8 @@ const (
 	Status
 	// Record never changes once written: the remote's version wins if it exists, else the local one is kept.
 	Record
+	// Made is a file that the program made for people to edit, as it made it: where the remote has one too, that one wins.
+	Made
 	// Shared is a Status that third-party programs write, too: their changes are merged into the remote's version.
 	Shared
 )
@@ -381,7 +383,7 @@ func (a *adoption) mergePending(ctx context.Context, pendings []Pending) error {
 		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(edits, func(e edit) bool { return a.owner(e.path) == None }) {
+		if slices.ContainsFunc(edits, func(e edit) bool { is := a.owner(e.path); return is == None || is == Made }) {
 			a.manual = append(a.manual, p)
 			continue
 		}

@@ -19,6 +19,8 @@ func ourFiles(path string) Ownership {
 		return Record
 	case strings.HasPrefix(path, "state/"):
 		return Status
+	case strings.HasPrefix(path, "made/"):
+		return Made
 	}
 	return None
 }
@@ -148,6 +150,28 @@ func TestAdoptDiverged(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.equal("remote", (&fixture{t, bare}).git("rev-parse", "main"), hash)
+}
+
+// TestAdoptMade: what the program made for people, and nobody edited, gives way to what the remote has in its place, and to nothing else.
+func TestAdoptMade(t *testing.T) {
+	t.Parallel()
+	f, other, _ := shared(t)
+	other.author("theirs", map[string]string{"made/here.yaml": "theirs\n", "made/committed.yaml": "theirs\n"})
+	other.push()
+	f.write("made/here.yaml", "mine\n")
+	f.record(map[string]string{"made/committed.yaml": "mine\n", "made/alone.yaml": "mine\n"})
+	f.adopt()
+	f.equal("files", f.read("made/here.yaml")+f.read("made/committed.yaml")+f.read("made/alone.yaml"), "theirs\ntheirs\nmine\n")
+	f.clean()
+	other.git("rm", "-q", "made/here.yaml")
+	other.git("commit", "-q", "-m", "not any more")
+	other.push()
+	f.adopt()
+	if _, err := os.Stat(f.path("made/here.yaml")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what was removed there is here: %v", err)
+	}
+	f.clean()
+	f.sound()
 }
 
 // TestAdoptConflicts: whatever the user did in the way of the tip, nothing changes, and the message names the file.

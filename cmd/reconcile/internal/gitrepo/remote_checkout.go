@@ -85,7 +85,11 @@ func (g *checkout) classify(ctx context.Context, edits []edit, keep map[string]b
 		if kept && e.now.mode == 0 {
 			continue // missingRecords handles the file
 		}
-		if owner := g.owner(e.path); plainCheckout(e.was) && plainCheckout(e.now) && owner != None {
+		owner := g.owner(e.path)
+		if owner == Made && e.was.mode != 0 { // it is committed, and treated as what people commit
+			owner = None
+		}
+		if plainCheckout(e.was) && plainCheckout(e.now) && owner != None {
 			c := fileChange{edit: e, raw: !anew && g.rules.conversion(e.path).native()}
 			c.shared = c.raw && owner == Shared
 			if fi, err := lstatBelow(root, e.path); err == nil {

@@ -96,7 +96,7 @@ func (a *adoption) changes(c commitText) ([]edit, error) {
 	return edits, err
 }
 
-// splitEdits collects records, and returns the edits of people to replay. A record that a person added, such as a
+// splitEdits collects records, and returns the edits of people to replay, and the files that were made for them. A record that a person added, such as a
 // spec created by a command, stays part of their commit. ours is set for commits of reconcile.
 func (a *adoption) splitEdits(edits []edit, ours bool) (people []edit, err error) {
 	var clash []string
@@ -117,7 +117,7 @@ func (a *adoption) splitEdits(edits []edit, ours bool) (people []edit, err error
 			case e.now.mode != 0:
 				a.rebased.keep[e.path] = e.now
 			}
-		case at == e.now:
+		case at == e.now, owner == Made && e.was.mode == 0 && at.mode != 0:
 		case at != e.was:
 			clash = append(clash, e.path)
 		default:

@@ -19,6 +19,7 @@ import (
 	"reconcile.dev/reconcile/controllers/ledgers"
 	"reconcile.dev/reconcile/controllers/merge"
 	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/workflows"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/document"
 	"reconcile.dev/reconcile/state"
@@ -48,6 +49,8 @@ func ownership(store *state.Store, t *state.Tree) func(string) gitrepo.Ownership
 			return gitrepo.None
 		case within(p, records), specs.owns(p):
 			return gitrepo.Record
+		case specs.made[p] != nil && specs.hasText(p, specs.made[p].Ref, workflows.Made(t, specs.made[p].Ref)):
+			return gitrepo.Made
 		case within(p, shared):
 			return gitrepo.Shared
 		case within(p, statuses):
@@ -107,21 +110,21 @@ type Specs struct {
 	fromMemory  map[string]bool            // by path: derived from observations, and committed with the memory
 	applied     map[string]*schemas.Object // by path: in effect as written, by the program or a user
 	once        map[string]bool            // by path: those of applied that take effect once
-	made        map[string]bool            // by path: made for users to edit
+	made        map[string]*schemas.Object // by path: made for users to edit
 }
 
 // SpecsIn collects the spec files of a tree that may belong to the program, by the origin of their objects: records,
 // the memory, commands, or specs that take effect once. If they were not committed, another clone would retract what
 // follows from them, and a clone with only the file would do the work again.
 func SpecsIn(store *state.Store, t *state.Tree) Specs {
-	s := Specs{store, map[string]bool{}, map[string]bool{}, map[string]*schemas.Object{}, map[string]bool{}, map[string]bool{}}
+	s := Specs{store, map[string]bool{}, map[string]bool{}, map[string]*schemas.Object{}, map[string]bool{}, map[string]*schemas.Object{}}
 	for origin, objects := range controllers.Origins(t) {
 		for _, o := range objects {
 			switch origin {
 			case settle.OriginRecord:
 				s.fromRecords[o.Path] = true
 			case settle.OriginMade:
-				s.made[o.Path] = true
+				s.made[o.Path] = o
 			case settle.OriginMemory:
 				s.fromMemory[o.Path] = true
 			case settle.OriginOnce:
@@ -155,7 +158,7 @@ func (s Specs) Once(p string) *schemas.Object {
 }
 
 // Made reports whether the program made the file at path p for users to edit.
-func (s Specs) Made(p string) bool { return s.made[p] }
+func (s Specs) Made(p string) bool { return s.made[p] != nil }
 
 // OfUser reports whether an applied spec belongs to a user: it does not have the form that commands write.
 func (s Specs) OfUser(p string) bool { return s.applied[p] != nil && !s.isGenerated(p) }
@@ -166,14 +169,19 @@ func (s Specs) owns(p string) bool { return s.fromRecords[p] || s.fromMemory[p] 
 // isGenerated reports whether an applied spec has the form that commands write.
 func (s Specs) isGenerated(p string) bool {
 	o := s.applied[p]
-	if o == nil {
+	return o != nil && s.hasText(p, o.Ref, o.Spec())
+}
+
+// hasText reports whether a file has the text that the program writes for a spec; false for nil.
+func (s Specs) hasText(p string, ref schemas.Ref, spec schemas.Spec) bool {
+	if spec == nil {
 		return false
 	}
 	is, err := regular.Read(s.store.Root(), p)
 	if err != nil {
 		return false
 	}
-	was, err := document.Spec(o.Ref, o.Spec())
+	was, err := document.Spec(ref, spec)
 	return err == nil && bytes.Equal(is, was)
 }
 
