@@ -79,8 +79,8 @@ func (s *search) similarity(r graph.Ref) float64 {
 // answer.
 type weight struct {
 	ref         graph.Ref
-	score, came float64 // the final score, and what of it came over edges
-	steps       []graph.Step
+	score, came float64       // the final score, and what of it came over edges
+	over        *graph.Result // nil if nothing came over edges
 }
 
 // weighed returns the results of a search by relation, which were reached over edges or are similar to the query.
@@ -102,7 +102,7 @@ func (s *search) weighed(found []graph.Result) []Found {
 	for i := range found {
 		f := &found[i]
 		if f.GraphScore > 0 && s.accepts(f.Node) {
-			take(weight{ref: f.Node, came: f.GraphScore, steps: f.Steps})
+			take(weight{ref: f.Node, came: f.GraphScore, over: f})
 			if s.places[f.Node] != nil {
 				over[f.Node] = true
 			}
@@ -167,7 +167,7 @@ func (s *search) related(w weight, all []weight, came []float64) Found {
 		}
 	}
 	f.ByGraph = Place{rank, w.came}
-	for _, step := range w.steps {
+	for _, step := range w.over.Steps() {
 		f.Via = append(f.Via, s.index.graph.Edge(step))
 	}
 	return f
@@ -198,7 +198,7 @@ func (s *search) byGraph() error {
 		rank++
 		p := s.place(f.Node)
 		p.ByGraph = Place{rank, f.FinalScore}
-		for _, step := range f.Steps {
+		for _, step := range f.Steps() {
 			p.Via = append(p.Via, s.index.graph.Edge(step))
 		}
 	}

@@ -45,9 +45,27 @@ type Result struct {
 	GraphScore float64
 	// FinalScore is Alpha * the score of its seed, 0 for other nodes, + (1 - Alpha) * GraphScore.
 	FinalScore float64
-	// Steps are the edges from a seed to the node; of several paths the one that passed most, of equal ones the first one
-	// walked. A seed has none.
-	Steps []Step
+	expanded   *expanded
+	at         int32 // index in its nodes
+}
+
+// Steps returns the edges from a seed to the node; of several paths the one that passed most, of equal ones the first one walked. A seed
+// has none.
+func (r *Result) Steps() []Step {
+	var steps []Step
+	for x, i := r.expanded, r.at; x.parents[i] != i; i = x.parents[i] {
+		step, _, _ := x.best(x.nodes[x.parents[i]], x.nodes[i])
+		steps = append(steps, step)
+	}
+	slices.Reverse(steps)
+	return steps
+}
+
+// expanded is the way to each node that an expansion reached: the index of the one before it; its own for seeds.
+type expanded struct {
+	graphWalker
+	nodes   []uint32
+	parents []int32
 }
 
 // passed is how much of a score an edge of a type passes on, in 1/100; an edge of the weight 1 between nodes without
@@ -218,47 +236,32 @@ func (s *spreading) pass(from int32, to, amount uint32, depth int32) {
 	}
 }
 
-// results returns the best results, with their paths.
+// results returns the best results.
 func (s *spreading) results(limit int) []Result {
-	var best []int32
-	after := func(a, b int32) int {
-		x, y := &s.found[a], &s.found[b]
-		if fx, fy := s.final(x), s.final(y); fx != fy {
-			if fx > fy {
-				return -1
-			}
-			return 1
-		}
-		return s.byID(x.node, y.node)
-	}
+	const index = 32 // bits of the lower half of a key, below the final score
+	x := &expanded{s.graphWalker, make([]uint32, len(s.found)), make([]int32, len(s.found))}
+	keys := make([]uint64, 0, len(s.found))
 	for i := range s.found {
-		full := len(best) == limit
-		if final := s.final(&s.found[i]); final < s.least || full && final < s.final(&s.found[best[limit-1]]) ||
-			full && after(int32(i), best[limit-1]) > 0 {
-			continue
+		r := &s.found[i]
+		x.nodes[i], x.parents[i] = r.node, r.parent
+		if final := s.final(r); final >= s.least {
+			keys = append(keys, final<<index|uint64(i))
 		}
-		at, _ := slices.BinarySearchFunc(best, int32(i), after)
-		best = slices.Insert(best, at, int32(i))
-		best = best[:min(len(best), limit)]
 	}
-	out := make([]Result, len(best))
-	for i, n := range best {
-		out[i] = s.result(n)
+	slices.Sort(keys)
+	slices.Reverse(keys)
+	for from, to := 0, 0; from < min(len(keys), limit); from = to {
+		for to < len(keys) && keys[to]>>index == keys[from]>>index {
+			to++
+		}
+		slices.SortFunc(keys[from:to], func(a, b uint64) int { return s.byID(x.nodes[uint32(a)], x.nodes[uint32(b)]) })
 	}
-	return out
-}
-
-func (s *spreading) result(i int32) Result {
-	r := &s.found[i]
-	out := Result{Node: Ref(r.node), GraphScore: float64(r.got) / unit, FinalScore: float64(s.final(r)) / unit}
-	for at := r; at.parent != i; {
-		i = at.parent
-		from := &s.found[i]
-		step, _, _ := s.best(from.node, at.node)
-		out.Steps = append(out.Steps, step)
-		at = from
+	out := make([]Result, min(len(keys), limit))
+	for i := range out {
+		at := int32(uint32(keys[i]))
+		r := &s.found[at]
+		out[i] = Result{Node: Ref(r.node), GraphScore: float64(r.got) / unit, FinalScore: float64(s.final(r)) / unit, expanded: x, at: at}
 	}
-	slices.Reverse(out.Steps)
 	return out
 }
 

@@ -96,7 +96,7 @@ func walks(g *graph.Graph) string {
 		results, _ := g.Expand([]graph.Seed{{r, 0.9}, {to, 0.4}}, graph.Expansion{})
 		for _, x := range results {
 			fmt.Fprintln(&b, g.ID(x.Node), x.GraphScore, x.FinalScore, idsOf(g, wayTo(x)))
-			for _, s := range x.Steps {
+			for _, s := range x.Steps() {
 				fmt.Fprint(&b, " ", g.Edge(s))
 			}
 		}
