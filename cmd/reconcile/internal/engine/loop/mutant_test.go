@@ -61,6 +61,11 @@ var restFaults = []mutants.Mutant{
 	{"a status that is about another spec rests", "../../../../../controllers/kinds.go", "e.Brief().ObservedDigest == e.Object.Digest && ", ""},
 }
 
+// shareFaults are those in sharing a tree through a remote.
+var shareFaults = []mutants.Mutant{
+	{"nothing is committed while the remote is away", "write.go", "(s.loop.Transient == nil || !s.loop.Transient(away))", "true"},
+}
+
 // distrustFaults are those in telling the files of programs that nothing confines from those of people.
 var distrustFaults = []mutants.Mutant{
 	{"a mark outlives the run after the killed one", "run.go", "\ts.seenWhole(open)\n", "\t_ = open\n"},
@@ -97,6 +102,7 @@ func TestMutants(t *testing.T) {
 		mutants.NoticedBy("TestRunSinceSettledLeavesObjectsOfAllKinds", restFaults),
 		mutants.NoticedBy("TestDistrust$|TestDecisionsAreOnDiskFirst|TestDistrustPreferences|TestDistrustReplies|TestMarkedWhileItRuns", distrustFaults),
 		mutants.NoticedBy("TestStatusThatWaits", stampFaults),
+		mutants.NoticedBy("TestSharedRunsWhileTheRemoteIsAway", shareFaults),
 		mutants.NoticedBy("TestAcquireWaitsForOneThatGoesOn", lockFaults),
 	)}.Run(t)
 }

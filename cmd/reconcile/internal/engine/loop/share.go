@@ -349,6 +349,9 @@ func (s *run) openObjects() []schemas.Ref {
 	return slices.SortedFunc(maps.Keys(open), schemas.Ref.Compare)
 }
 
+// CommittedHere says what is left of a run that could not push.
+const CommittedHere = "what was recorded is committed here, and the next run pushes it"
+
 // pullBeforePush makes sure that the next commit is based on the current tip of the remote, or a recent one.
 func (s *run) pullBeforePush(ctx context.Context) error {
 	if s.loop.Share == nil || time.Since(s.fetchedAt) < freshFor || s.changedAt.IsZero() && len(s.unpushed) == 0 {

@@ -162,9 +162,15 @@ func TestSharedRunsWhileTheRemoteIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		away := func() bool { return time.Since(start) > 500*time.Millisecond && time.Since(start) < time.Minute }
-		got, err := sharedLoop(t, &remote{away: away}).Once(t.Context())
-		if !errors.Is(err, errAway) || got.Pushed || got.Ran != 2 {
-			t.Errorf("%d ran, pushed %t: %v", got.Ran, got.Pushed, err)
+		l := sharedLoop(t, &remote{away: away})
+		committed := 0 // nodes with a record in the last commit
+		l.Commit = func(_ context.Context, tree *state.Tree, _ Scope) (Committed, error) {
+			committed = tree.Entry(schemas.DAGKind.Ref("job")).RunCount()
+			return Committed{Hash: "abc"}, nil
+		}
+		got, err := l.Once(t.Context())
+		if !errors.Is(err, errAway) || !strings.Contains(err.Error(), CommittedHere) || got.Pushed || got.Ran != 2 || committed != 2 {
+			t.Errorf("%d ran, %d are committed, pushed %t: %v", got.Ran, committed, got.Pushed, err)
 		}
 		start = time.Now()
 		r := &remote{away: away}

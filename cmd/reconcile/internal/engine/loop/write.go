@@ -162,14 +162,15 @@ func (s *run) removeEntry(e *state.Entry) []state.Change {
 }
 
 // finalize turns the journal into files, drops old records, commits, publishes, and marks the tree as settled if no
-// work is left.
+// work is left. While the remote is away it commits all the same, and the next run pushes that.
 func (s *run) finalize(run context.Context) error {
 	ctx := context.WithoutCancel(run) // only the remote is given up at once
 	if err := s.recoverKilled(ctx); err != nil {
 		return err
 	}
-	if err := s.pullBeforePush(run); err != nil {
-		return err
+	away := s.pullBeforePush(run)
+	if away != nil && (s.loop.Transient == nil || !s.loop.Transient(away)) {
+		return away
 	}
 	done := slices.Clone(s.unpushed)
 	err := s.withLock(ctx, func() error {
@@ -194,6 +195,9 @@ func (s *run) finalize(run context.Context) error {
 		behind = made.Incomplete
 	}
 	s.keepOutputs(ctx)
+	if away != nil {
+		return fmt.Errorf("push: %w; %s", away, CommittedHere)
+	}
 	if err := s.publish(run, done); err != nil {
 		return err
 	}

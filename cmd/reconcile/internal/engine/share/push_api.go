@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/loop"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/schemas"
@@ -40,7 +41,6 @@ func openAPI(o Options) (*github.Client, error) {
 // pushCommit pushes a commit to the remote. again says that the branch is at another commit: one of others, or the one
 // that GitHub made instead of ours. Both must be adopted.
 func (s *Share) pushCommit(ctx context.Context, commit string) (sent, again bool, err error) {
-	const kept = "what was recorded is committed here, and the next run pushes it"
 	if s.o.Settings.Git.Via == viaGit {
 		err = s.remote.Push(ctx, commit)
 		s.health.observe(writing, err)
@@ -50,7 +50,7 @@ func (s *Share) pushCommit(ctx context.Context, commit string) (sent, again bool
 		case err == nil:
 			return true, false, nil
 		case s.api == nil || !errors.Is(err, gitrepo.ErrProtected):
-			return false, false, fmt.Errorf("push: %w; %s", err, kept)
+			return false, false, fmt.Errorf("push: %w; %s", err, loop.CommittedHere)
 		}
 	}
 	refused := err
@@ -58,9 +58,9 @@ func (s *Share) pushCommit(ctx context.Context, commit string) (sent, again bool
 	case err == nil:
 		return sent, true, nil
 	case refused != nil:
-		return false, false, fmt.Errorf("push: %v; and by GitHub's API: %w; %s", refused, err, kept)
+		return false, false, fmt.Errorf("push: %v; and by GitHub's API: %w; %s", refused, err, loop.CommittedHere)
 	}
-	return false, false, fmt.Errorf("commit by GitHub's API: %w; %s", err, kept)
+	return false, false, fmt.Errorf("commit by GitHub's API: %w; %s", err, loop.CommittedHere)
 }
 
 // commitByAPI lets GitHub make a commit with the same files and message. Without an error the branch must be fetched,
