@@ -13,11 +13,15 @@ var npmOwn = []string{"preinstall", "install", "postinstall", "preprepare", "pre
 	"prepack", "postpack", "publish", "postpublish", "preversion", "version", "postversion", "preuninstall", "uninstall", "postuninstall",
 	"dependencies"}
 
-// npm finds the scripts of an npm package, in the JSON of its package.json, as commands.
+// managers run the scripts of a package whose packageManager names them.
+var managers = []string{"npm", "pnpm", "yarn", "bun"}
+
+// npm finds the scripts of an npm package, in the JSON of its package.json, as commands of npm or the manager that this names.
 func npm(path string, src []byte) (Found, error) {
 	var found Found
 	var doc struct {
 		Scripts json.RawMessage `json:"scripts"`
+		Manager any             `json:"packageManager"`
 	}
 	if err := json.Unmarshal(src, &doc); err != nil {
 		return found, fmt.Errorf("%s is not JSON of a package: %w", path, err)
@@ -25,6 +29,10 @@ func npm(path string, src []byte) (Found, error) {
 	names, scripts, err := orderedFields(doc.Scripts)
 	if err != nil {
 		return found, fmt.Errorf("%s: scripts: %w", path, err)
+	}
+	manager, _, _ := strings.Cut(fmt.Sprint(doc.Manager), "@")
+	if !slices.Contains(managers, manager) {
+		manager = managers[0]
 	}
 	for _, name := range names {
 		var text string
@@ -36,7 +44,7 @@ func npm(path string, src []byte) (Found, error) {
 			found.omit(path, name, "%s", why)
 			continue
 		}
-		found.Commands = append(found.Commands, Command{ID: name, Name: name, Description: short(text), Run: []string{"npm", "run", name},
+		found.Commands = append(found.Commands, Command{ID: name, Name: name, Description: short(text), Run: []string{manager, "run", name},
 			Inputs: []string{path}, Held: heldBecause(name), From: path})
 	}
 	return found, nil
