@@ -2,10 +2,13 @@ package importer
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+
+	"reconcile.dev/reconcile/controllers/tools"
 )
 
 // npmOwn are scripts that npm runs automatically on install, pack, publish or version.
@@ -13,15 +16,11 @@ var npmOwn = []string{"preinstall", "install", "postinstall", "preprepare", "pre
 	"prepack", "postpack", "publish", "postpublish", "preversion", "version", "postversion", "preuninstall", "uninstall", "postuninstall",
 	"dependencies"}
 
-// managers run the scripts of a package whose packageManager names them.
-var managers = []string{"npm", "pnpm", "yarn", "bun"}
-
 // npm finds the scripts of an npm package, in the JSON of its package.json, as commands of npm or the manager that this names.
 func npm(path string, src []byte) (Found, error) {
 	var found Found
 	var doc struct {
 		Scripts json.RawMessage `json:"scripts"`
-		Manager any             `json:"packageManager"`
 	}
 	if err := json.Unmarshal(src, &doc); err != nil {
 		return found, fmt.Errorf("%s is not JSON of a package: %w", path, err)
@@ -30,10 +29,7 @@ func npm(path string, src []byte) (Found, error) {
 	if err != nil {
 		return found, fmt.Errorf("%s: scripts: %w", path, err)
 	}
-	manager, _, _ := strings.Cut(fmt.Sprint(doc.Manager), "@")
-	if !slices.Contains(managers, manager) {
-		manager = managers[0]
-	}
+	manager := cmp.Or(tools.NodeManager(nil, string(src)), "npm")
 	for _, name := range names {
 		var text string
 		if err := json.Unmarshal(scripts[name], &text); err != nil || strings.TrimSpace(text) == "" {

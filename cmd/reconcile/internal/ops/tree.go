@@ -8,22 +8,19 @@ import (
 )
 
 // open opens and reads the tree. The caller closes the store.
-func (e Env) open(ctx context.Context) (o *openTree, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	o = &openTree{}
-	o.store, o.tree, o.reader, err = e.Tree.Load(ctx)
-	return o, err
-}
+func (e Env) open(ctx context.Context) (*openTree, error) { return openBy(ctx, e.Tree.Load) }
 
 // openChanged is open for what decides: what rests may not be loaded.
-func (e Env) openChanged(ctx context.Context) (o *openTree, err error) {
+func (e Env) openChanged(ctx context.Context) (*openTree, error) {
+	return openBy(ctx, e.Tree.LoadChanged)
+}
+
+func openBy(ctx context.Context, load func(context.Context) (*state.Store, *state.Tree, tree.Reader, error)) (o *openTree, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	o = &openTree{}
-	o.store, o.tree, o.reader, err = e.Tree.LoadChanged(ctx)
+	o.store, o.tree, o.reader, err = load(ctx)
 	return o, err
 }
 
