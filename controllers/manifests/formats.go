@@ -37,6 +37,7 @@ var formats = map[string]format{
 	"pom.xml":             {Maven, false, readPOM},
 	"build.gradle":        {Maven, false, readGradle},
 	"build.gradle.kts":    {Maven, false, readGradle},
+	"dotnet-tools.json":   {NuGet, false, readDotnetTools},
 }
 
 // formatOf returns how a file is read, by its name.

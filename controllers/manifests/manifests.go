@@ -4,7 +4,7 @@
 // Read with the parser of their format: go.mod and go.sum, package.json and package-lock.json, pnpm-lock.yaml,
 // pyproject.toml, uv.lock and poetry.lock, Cargo.toml and Cargo.lock, composer.json and composer.lock, and pom.xml. Read by
 // lines, since no library reads them or since they are programs: yarn.lock, requirements.txt, Gemfile and Gemfile.lock, and
-// build.gradle. Of programs only dependencies that are written as literal texts are found.
+// build.gradle. Of .NET only the tools in dotnet-tools.json are read. Of programs only dependencies that are written as literal texts are found.
 package manifests
 
 import (
@@ -27,6 +27,7 @@ const (
 	Gem      = "gem"
 	Composer = "composer"
 	Maven    = "maven"
+	NuGet    = "nuget"
 )
 
 // Dependency is a package that a manifest declares or a lock file fixes.
@@ -76,7 +77,7 @@ func Normal(ecosystem, name string) string {
 	switch ecosystem {
 	case PyPI:
 		return strings.Join(strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '-' || r == '_' || r == '.' }), "-")
-	case Composer:
+	case Composer, NuGet:
 		return strings.ToLower(name)
 	case Cargo:
 		return strings.ReplaceAll(name, "_", "-")

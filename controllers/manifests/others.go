@@ -246,3 +246,22 @@ func readGradle(m *Manifest, text []byte) error {
 	}
 	return nil
 }
+
+// readDotnetTools reads the tools of .NET that a project has for itself.
+func readDotnetTools(m *Manifest, text []byte) error {
+	if err := checkJSON(text); err != nil {
+		return err
+	}
+	for _, f := range members(text, 0) {
+		if f.key != "tools" {
+			continue
+		}
+		for _, d := range f.below(text) {
+			var tool struct{ Version string }
+			if json.Unmarshal(d.value, &tool) == nil {
+				m.add(Dependency{Name: d.key, Version: tool.Version, Line: lineAt(text, d.at), Dev: true})
+			}
+		}
+	}
+	return nil
+}

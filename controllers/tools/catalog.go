@@ -15,7 +15,7 @@ type Tool struct {
 	Unless    []string          `json:"unless,omitempty"`   // files of tools that build: beside them it cannot check alone, and does not count where it is merely installed
 	Packages  map[string]string `json:"packages,omitempty"` // the name in a manifest, by ecosystem, as package manifests names them
 	Version   []string          `json:"version,omitempty"`  // arguments that print the version; none: --version
-	Install   map[string]string `json:"install,omitempty"`  // the argument of a package manager, by its name: npm, pip, uv, go, cargo, gem
+	Install   map[string]string `json:"install,omitempty"`  // the argument of a package manager, by its name: npm, pip, uv, go, cargo, dotnet, gem
 	// Opted says that it counts only where the project names it, not where it is merely installed.
 	Opted bool `json:"opted,omitempty"`
 	// Deep says that its check of a folder includes all below, whatever configuration they have.

@@ -87,7 +87,7 @@ const ChoicesVar = "RECONCILE_TOOL_CHOICES"
 // IsTelling reports whether Discover reads the text of a file, by its name.
 func IsTelling(name string) bool {
 	switch name {
-	case "package.json", "pyproject.toml", "setup.cfg", "tox.ini", "mypy.ini", ".mypy.ini", "go.mod", "Gemfile", "composer.json", "tsconfig.json", "Makefile", "GNUmakefile", "justfile":
+	case "package.json", "pyproject.toml", "setup.cfg", "tox.ini", "mypy.ini", ".mypy.ini", "go.mod", "Gemfile", "composer.json", "tsconfig.json", "dotnet-tools.json", "Makefile", "GNUmakefile", "justfile":
 		return true
 	}
 	return strings.HasSuffix(name, ".yml") || strings.HasSuffix(name, ".yaml") || strings.HasPrefix(name, "requirements") && strings.HasSuffix(name, ".txt")
@@ -118,7 +118,7 @@ func Discover(f Facts) []Discovered {
 			continue
 		}
 		for _, folder := range telling {
-			if len(t.Configs) > 0 || len(t.Marks) > 0 || len(f.Folders[folder].Texts) > 0 {
+			if len(t.Configs) > 0 || len(t.Marks) > 0 || len(f.Folders[folder].Texts) > 0 || f.Folders[path.Join(folder, settingsFolder)] != nil {
 				d.configured(t, folder)
 			}
 		}
@@ -138,6 +138,9 @@ func Discover(f Facts) []Discovered {
 	})
 	return d.out
 }
+
+// settingsFolder is a folder whose manifests are about the folder above.
+const settingsFolder = ".config"
 
 type discovery struct {
 	facts   Facts
@@ -237,9 +240,14 @@ func (d *discovery) configured(t Tool, folder string) {
 	if d.covered(t, folder) {
 		return
 	}
-	if m := x.dependencies(t); len(m) > 0 {
-		d.add(t, folder, language, Medium, path.Join(folder, m[0]), "a dependency in "+m[0])
-		return
+	for _, in := range []string{"", settingsFolder} {
+		if of := d.facts.Folders[path.Join(folder, in)]; of != nil {
+			if m := of.dependencies(t); len(m) > 0 {
+				file := path.Join(in, m[0])
+				d.add(t, folder, language, Medium, path.Join(folder, file), "a dependency in "+file)
+				return
+			}
+		}
 	}
 	for _, mark := range t.Marks {
 		if slices.Contains(x.Files, mark) {
@@ -424,7 +432,7 @@ func installCommand(t Tool) []string {
 		name string
 		argv []string
 	}{{"npm", []string{"npm", "install", "--no-save"}}, {"uv", []string{"uv", "pip", "install"}}, {"pip", []string{"pip", "install"}},
-		{"go", []string{"go", "install"}}, {"cargo", []string{"cargo", "install"}}, {"gem", []string{"gem", "install"}}} {
+		{"go", []string{"go", "install"}}, {"cargo", []string{"cargo", "install"}}, {"dotnet", []string{"dotnet", "tool", "install"}}, {"gem", []string{"gem", "install"}}} {
 		if what := t.Install[m.name]; what != "" {
 			if m.name == "go" {
 				what += "@latest"

@@ -34,6 +34,11 @@ type Installation struct {
 	Kept []string `json:"-"`
 }
 
+// Shown is one of its commands with paths below the root.
+func (in Installation) Shown(argv []string) string {
+	return strings.NewReplacer("{env}", in.Env, "{folder}", ".").Replace(strings.Join(argv, " "))
+}
+
 // nodeKept are the manifests and lock files that package managers of node change.
 var nodeKept = []string{"package.json", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "pnpm-workspace.yaml", "yarn.lock", "bun.lock", "bun.lockb"}
 
@@ -134,7 +139,7 @@ func InstallFor(w Wanted, s Site) (in Installation, err error) {
 		return what + sign + w.Version
 	}
 	var missing []string
-	for _, m := range []string{"npm", "uv", "pip", "go", "cargo"} {
+	for _, m := range []string{"npm", "uv", "pip", "go", "cargo", "dotnet"} {
 		what := t.Install[m]
 		if what == "" {
 			continue
@@ -167,6 +172,11 @@ func InstallFor(w Wanted, s Site) (in Installation, err error) {
 			in.Commands, in.Set = [][]string{{"go", "install", what + "@" + cmp.Or(version, "latest")}}, []string{"GOBIN={env}/bin", "GOFLAGS="}
 		case "cargo":
 			in.Commands = [][]string{{"cargo", "install", "--locked", "--root", "{env}", with(what, "@", "")}}
+		case "dotnet":
+			in.Commands = [][]string{{"dotnet", "tool", "update", what, "--tool-path", "{env}/bin"}}
+			if w.Version != "" {
+				in.Commands[0] = append(in.Commands[0], "--version", w.Version)
+			}
 		}
 		return in, nil
 	}

@@ -223,8 +223,7 @@ func parseWanted(where string, all []string) ([]tools.Wanted, error) {
 
 func installLines(in tools.Installation) (lines []string) {
 	for _, argv := range in.Commands {
-		line := strings.NewReplacer("{env}", in.Env, "{folder}", ".").Replace(strings.Join(argv, " "))
-		lines = append(lines, commandLine(in.Folder, []string{line}))
+		lines = append(lines, commandLine(in.Folder, []string{in.Shown(argv)}))
 	}
 	return lines
 }
@@ -238,7 +237,7 @@ func (p *project) install(ctx context.Context, in tools.Installation) (done *Ins
 	environ := os.Environ()
 	secrets := runner.FindSecrets(environ, p.root)
 	for _, argv := range in.Commands {
-		p.env.note("%s: %s", in.Tool, strings.NewReplacer("{env}", in.Env, "{folder}", ".").Replace(strings.Join(argv, " ")))
+		p.env.note("%s: %s", in.Tool, in.Shown(argv))
 		if err = c.Run(ctx, argv, environ, secrets, installTime); err != nil {
 			break
 		}

@@ -310,7 +310,7 @@ func (c *Change) Run(ctx context.Context, argv, environ []string, secrets *runne
 	}
 	said := string(secrets.Remove(append(bytes.TrimSpace(end.Stdout), append([]byte("\n"), bytes.TrimSpace(end.Stderr)...)...)))
 	said = strings.TrimSpace(strings.ToValidUTF8(said[max(0, len(said)-shownLimit):], ""))
-	switch command := strings.Join(argv, " "); {
+	switch command := c.in.Shown(argv); {
 	case end.NotStarted != nil:
 		return fmt.Errorf("%s: %w", command, end.NotStarted)
 	case end.TimedOut:
@@ -348,7 +348,7 @@ func passes(name string) bool {
 	if strings.Contains(upper, "TOKEN") || strings.Contains(upper, "PASSWORD") {
 		return false
 	}
-	for _, prefix := range []string{"PIP_", "UV_", "NPM_CONFIG_", "GO", "CARGO_", "RUSTUP_", "NODE_EXTRA_", "SSL_CERT_", "PYENV_", "XDG_"} {
+	for _, prefix := range []string{"PIP_", "UV_", "NPM_CONFIG_", "DOTNET_", "NUGET_", "GO", "CARGO_", "RUSTUP_", "NODE_EXTRA_", "SSL_CERT_", "PYENV_", "XDG_"} {
 		if strings.HasPrefix(upper, prefix) {
 			return true
 		}
@@ -388,6 +388,9 @@ func (c *Change) Undo() error {
 	return nil
 }
 
+// dotnetTools is where a project names tools of .NET, with their versions.
+const dotnetTools = "dotnet-tools.json"
+
 // Site inspects the folder for the installation of a tool. searchPath is a PATH for package managers.
 func Site(root, folder, searchPath string) (s tools.Site, err error) {
 	s = tools.Site{Folder: folder, Texts: map[string]string{}, Has: map[string]bool{}, Windows: runtime.GOOS == "windows"}
@@ -408,7 +411,17 @@ func Site(root, folder, searchPath string) (s tools.Site, err error) {
 			}
 		}
 	}
-	for _, program := range []string{"npm", "pnpm", "yarn", "bun", "uv", "python3", "go", "cargo"} {
+	for at := folder; ; at = path.Dir(at) { // the nearest manifest of tools of .NET is for all folders below
+		for _, name := range []string{".config/" + dotnetTools, dotnetTools} {
+			if text, err := regular.Read(r, path.Join(at, name)); err == nil && s.Texts[dotnetTools] == "" {
+				s.Texts[dotnetTools] = string(text)
+			}
+		}
+		if at == "" || at == "." {
+			break
+		}
+	}
+	for _, program := range []string{"npm", "pnpm", "yarn", "bun", "uv", "python3", "go", "cargo", "dotnet"} {
 		for _, at := range filepath.SplitList(searchPath) {
 			if _, err := exec.LookPath(filepath.Join(at, program)); err == nil && filepath.IsAbs(at) {
 				s.Has[program] = true
