@@ -93,20 +93,38 @@ func isSettled(e *state.Entry) bool {
 
 // Origins groups the sound objects of a tree by the origin of their files. Those of users are left out.
 func Origins(t *state.Tree) map[settle.Origin][]*schemas.Object {
+	return origins(t, func(k *settle.Kind) []*state.Entry {
+		if k.RestOfUsers {
+			return t.Active(k.Name)
+		}
+		return t.Entries(k.Name)
+	})
+}
+
+// OriginsAt is Origins for the objects whose spec files have these paths. It loads no others.
+func OriginsAt(t *state.Tree, paths []string) map[settle.Origin][]*schemas.Object {
+	at := map[string][]*state.Entry{}
+	for _, e := range t.EntriesAt(paths) {
+		at[e.Kind] = append(at[e.Kind], e)
+	}
+	return origins(t, func(k *settle.Kind) []*state.Entry { return at[k.Name] })
+}
+
+func origins(t *state.Tree, entries func(*settle.Kind) []*state.Entry) map[settle.Origin][]*schemas.Object {
 	out := map[settle.Origin][]*schemas.Object{}
 	for _, k := range settle.TableOf(t) {
 		if k.Origin == nil {
+			continue
+		}
+		among := entries(&k)
+		if len(among) == 0 {
 			continue
 		}
 		of := k.Origin(t)
 		if of == nil {
 			continue
 		}
-		entries := t.Active
-		if !k.RestOfUsers {
-			entries = t.Entries
-		}
-		for _, e := range entries(k.Name) {
+		for _, e := range among {
 			if e.Object == nil {
 				continue
 			}

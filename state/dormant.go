@@ -194,17 +194,25 @@ func (d *dormantSet) without(indices []int) *dormantSet {
 // lowerHash is the hash of a path in lower case.
 func lowerHash(p string) uint64 { return xxhash.Sum64String(strings.ToLower(p)) }
 
-// colliding calls visit for the dormant objects whose spec file has a path that differs from p at most in case.
-func (d *dormantSet) colliding(p string, visit func(i int)) {
-	low := lowerHash(p)
-	for i := range d.base.thawed {
-		if path, _, _ := d.base.frozen.record(i); path == low && !d.base.thawed[i] && !d.activated[i] {
-			visit(i)
+// at yields the indices of the dormant objects whose spec files have one of the paths, or one that differs only in case.
+func (d *dormantSet) at(paths []string) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		if d == nil {
+			return
 		}
-	}
-	for i := range d.base.recent {
-		if n := len(d.base.thawed) + i; d.base.recent[i].path == low && !d.activated[n] {
-			visit(n)
+		low := make(map[uint64]bool, len(paths))
+		for _, p := range paths {
+			low[lowerHash(p)] = true
+		}
+		for i := range d.base.thawed {
+			if path, _, _ := d.base.frozen.record(i); low[path] && !d.base.thawed[i] && !d.activated[i] && !yield(i) {
+				return
+			}
+		}
+		for i := range d.base.recent {
+			if n := len(d.base.thawed) + i; low[d.base.recent[i].path] && !d.activated[n] && !yield(n) {
+				return
+			}
 		}
 	}
 }
@@ -228,8 +236,7 @@ func (d *dormantSet) affected(f *file) (indices []int) {
 	for i := range d.referrers(b.ref) {
 		indices = append(indices, i)
 	}
-	d.colliding(f.path, func(i int) { indices = append(indices, i) })
-	return indices
+	return slices.AppendSeq(indices, d.at([]string{f.path}))
 }
 
 // referrers yields the dormant objects that refer to ref: their indices, in no order.

@@ -1,9 +1,6 @@
 package state
 
-import (
-	"path"
-	"strings"
-)
+import "path"
 
 // Listing is the content of the folders that a run scanned, so that no one has to read them again.
 type Listing struct {
@@ -15,7 +12,7 @@ type Listing struct {
 type Listed struct {
 	Name   string
 	Folder bool
-	// Other says that the scan read nothing but the name, since it is not part of the tree.
+	// Other says that the listing has nothing but the name: it is not part of the tree, or a link.
 	Other bool
 	Stat  // of a regular file
 }
@@ -27,7 +24,7 @@ type Stat struct {
 	Executable         bool
 }
 
-// Listing returns the state folder as Fresh scanned it; nil unless Fresh found the settled tree, and no reconcile process
+// Listing returns the folders of specs and of the state as Fresh scanned them; nil unless Fresh found the settled tree, and no reconcile process
 // has written, nor this one has seen a change, since then.
 func (s *Store) Listing() *Listing {
 	s.mu.Lock()
@@ -41,40 +38,42 @@ func (s *Store) Listing() *Listing {
 
 func (g *freshScan) listing() *Listing {
 	l := &Listing{g.layout, map[string][]Listed{}}
+	others := map[string]bool{}
+	for i := range g.parts {
+		for _, p := range g.parts[i].others {
+			others[p] = true
+		}
+	}
 	count, all := map[string]int{}, 0
 	for f := range g.each() {
-		if within(g.layout.state, f.dir) {
-			count[f.dir]++
-			all++
-		}
+		count[f.dir]++
+		all++
 	}
 	room := make([]Listed, all) // for all folders
 	for dir, n := range count {
 		l.folders[dir], room = room[:0:n], room[n:]
 	}
 	for f := range g.each() {
-		if of, ok := l.folders[f.dir]; ok {
+		if len(others) == 0 || !others[f.dir+"/"+string(f.name)] {
 			st := Stat{f.stat.Size, f.stat.Mtime, f.stat.Ctime, f.stat.Ino, f.stat.Mode&0o100 != 0}
-			l.folders[f.dir] = append(of, Listed{Name: string(f.name), Stat: st})
+			l.folders[f.dir] = append(l.folders[f.dir], Listed{Name: string(f.name), Stat: st})
 		}
 	}
 	added := map[string]bool{}
 	for dir := range count {
 		l.addFolder(dir, added)
 	}
-	for i := range g.parts {
-		for _, p := range g.parts[i].others {
-			dir := path.Dir(p)
-			l.folders[dir] = append(l.folders[dir], Listed{Name: path.Base(p), Other: true})
-			l.addFolder(dir, added)
-		}
+	for p := range others {
+		dir := path.Dir(p)
+		l.folders[dir] = append(l.folders[dir], Listed{Name: path.Base(p), Other: true})
+		l.addFolder(dir, added)
 	}
 	return l
 }
 
 // addFolder adds a folder to that which contains it, unless it was added, and so on.
 func (l *Listing) addFolder(dir string, added map[string]bool) {
-	for ; within(l.layout.state, dir) && !added[dir]; dir = path.Dir(dir) {
+	for ; (within(l.layout.state, dir) || within(l.layout.specs, dir)) && !added[dir]; dir = path.Dir(dir) {
 		added[dir] = true
 		up := path.Dir(dir)
 		l.folders[up] = append(l.folders[up], Listed{Name: path.Base(dir), Folder: true})
@@ -82,15 +81,8 @@ func (l *Listing) addFolder(dir string, added map[string]bool) {
 }
 
 // Folder returns the names in a folder, in any order, except those that begin with a dot and empty folders. ok is false if
-// the folder was not scanned, is empty, or may contain links.
+// the folder was not scanned, or is empty.
 func (l *Listing) Folder(dir string) (names []Listed, ok bool) {
-	if !within(l.layout.state, dir) {
-		return nil, false
-	}
-	top, _, _ := strings.Cut(dir[len(l.layout.state)+1:], "/")
-	if l.layout.stateArea(top) == areaSpecs {
-		return nil, false
-	}
 	names, ok = l.folders[dir]
 	return names, ok
 }

@@ -25,8 +25,7 @@ type visitor interface {
 	// state does not exist.
 	folder(d *disk.Dir, dir string)
 	file(a area, dir string, name []byte, st *disk.Stat)
-	// other is called for a file or folder of the state folder that is not part of the tree, unless its name begins with
-	// a dot.
+	// other is called for a file or folder that is not part of the tree, unless its name begins with a dot, and for a link.
 	other(dir string, name []byte)
 	scanError(t scanError)
 }
@@ -277,7 +276,7 @@ func (s *treeScanner) look(t task, v visitor) {
 		if f == disk.Folder {
 			if sub := s.subfolder(t.scanFolder, name, v); sub != nil {
 				folders = append(folders, task{scanFolder: sub})
-			} else if s.inState(t.dir) {
+			} else {
 				v.other(t.dir, name)
 			}
 			continue
@@ -311,11 +310,6 @@ func (s *treeScanner) subfolder(p *scanFolder, name []byte, v visitor) *scanFold
 	return nil
 }
 
-// inState reports whether a folder is that of the state, or below it.
-func (s *treeScanner) inState(dir string) bool {
-	return dir == s.layout.state || within(s.layout.state, dir)
-}
-
 // stateArea returns the area of a folder directly below state/.
 func (l *layout) stateArea(name string) area {
 	if name == runsFolder {
@@ -345,9 +339,7 @@ func (s *treeScanner) lookFile(p *scanFolder, name []byte, f disk.Form, st *disk
 		if f == disk.Link && p.area == areaSpecs && !hidden(name) {
 			s.checkFolderLink(p, name, v)
 		}
-		if s.inState(p.dir) {
-			v.other(p.dir, name)
-		}
+		v.other(p.dir, name)
 		return
 	}
 	if f == disk.Link {

@@ -2,7 +2,9 @@ package state
 
 import (
 	"maps"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -29,10 +31,29 @@ func listed(l *Listing, dir string) (out []string) {
 	return out
 }
 
+// TestListingOfLinks: a spec may be a link, whose stat in git is not that of the file which was scanned.
+func TestListingOfLinks(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, map[string]string{"health.yaml": sessionYAML, "specs/notes.txt": "x"})
+	must(t, os.Symlink("../health.yaml", filepath.Join(dir, "specs", "health.yaml")))
+	first := open(t, dir)
+	load(t, first)
+	must(t, first.Settle(Summary{}))
+	s := open(t, dir)
+	if _, ok := s.Fresh(); !ok {
+		t.Fatal("the tree is not as it was settled")
+	}
+	got := listed(s.Listing(), "specs")
+	slices.Sort(got)
+	if want := []string{"specs/health.yaml?", "specs/notes.txt?"}; !slices.Equal(got, want) {
+		t.Errorf("listed %q, want %q", got, want)
+	}
+}
+
 func TestListing(t *testing.T) {
 	dir := t.TempDir()
 	files := map[string]string{
-		"specs/health.yaml": sessionYAML, "specs/notes.txt": "x", "state/readme.txt": "x",
+		"specs/health.yaml": sessionYAML, "specs/notes.txt": "x", "specs/sub/README.md": "x", "state/readme.txt": "x",
 		"state/sessions/health.json": "{}", "state/sessions/notes.txt": "x", "state/sessions/old.json~": "{}",
 		"state/sessions/.hidden": "x", "state/sessions/sub/a.json": "{}",
 		"state/runs/dags/a/x.json": "{}", "state/runs/dags/a/b/c/x.json": "{}", "state/memory/index.json": "{}",
@@ -56,19 +77,21 @@ func TestListing(t *testing.T) {
 	s := fresh()
 	l := s.Listing()
 	var got []string
-	for _, sub := range []string{"state/sessions", "state/runs", "state/memory"} {
+	for _, sub := range []string{"specs", "state"} {
 		if _, ok := l.Folder(sub); !ok {
 			t.Errorf("%s was not scanned", sub)
 		}
 		got = append(got, listed(l, sub)...)
 	}
 	slices.Sort(got)
-	want := []string{"state/memory/index.json", "state/runs/dags/", "state/runs/dags/a/", "state/runs/dags/a/b?", "state/runs/dags/a/x.json",
-		"state/sessions/health.json", "state/sessions/notes.txt?", "state/sessions/old.json~?", "state/sessions/sub?"}
+	want := []string{"specs/health.yaml", "specs/notes.txt?", "specs/sub/", "specs/sub/README.md?", "state/archive/",
+		"state/archive/actions/", "state/archive/actions/2026/", "state/archive/actions/2026/a.yaml", "state/memory/", "state/memory/index.json",
+		"state/mine?", "state/readme.txt?", "state/runs/", "state/runs/dags/", "state/runs/dags/a/", "state/runs/dags/a/b?", "state/runs/dags/a/x.json",
+		"state/sessions/", "state/sessions/health.json", "state/sessions/notes.txt?", "state/sessions/old.json~?", "state/sessions/sub?"}
 	if !slices.Equal(got, want) {
 		t.Errorf("listed:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	for _, other := range []string{"state", "specs", "state/archive", "state/mine", "state/dags", "state/sessions/sub", "elsewhere"} {
+	for _, other := range []string{"state/mine", "state/dags", "state/sessions/sub", "elsewhere", "."} {
 		if _, ok := l.Folder(other); ok {
 			t.Errorf("%s counts as scanned", other)
 		}
@@ -129,10 +152,11 @@ var listingMutants = []mutants.Mutant{
 	{"a listing outlives a change that was seen", "update.go", "func (u *update) put(f *file) {\n\tu.store.settledScan = nil\n", "func (u *update) put(f *file) {\n"},
 	{"a listing outlives a file", "update.go", "func (u *update) drop(p string) {\n\tu.store.settledScan = nil\n", "func (u *update) drop(p string) {\n"},
 	{"a listing outlives a scan", "load.go", "\ts.settledScan = nil\n\ts.watch.Restart()", "\ts.watch.Restart()"},
-	{"files that are not part of the tree are not listed", "scan.go", "if s.inState(p.dir) {\n\t\t\tv.other", "if false {\n\t\t\tv.other"},
+	{"files that are not part of the tree are not listed", "scan.go", "v.other(p.dir, name)\n\t\treturn", "return"},
+	{"a link is listed with the stat of its target", "folder.go", "v.file(a, p.dir, name, &st)\n\tv.other(p.dir, name)", "v.file(a, p.dir, name, &st)"},
 }
 
 func TestMutants(t *testing.T) {
-	mutants.Suite{Mutants: slices.Concat(mutants.NoticedBy("TestListing$", listingMutants), mutants.NoticedBy("TestUnfinishedSpecs$", unfinishedMutants),
+	mutants.Suite{Mutants: slices.Concat(mutants.NoticedBy("TestListing", listingMutants), mutants.NoticedBy("TestUnfinishedSpecs$", unfinishedMutants),
 		mutants.NoticedBy("TestLoadSpecs$", specsMutants))}.Run(t)
 }

@@ -160,6 +160,28 @@ func empty(e *Entry) bool {
 	return e.Gone() && !e.HasStatus() && e.RunCount() == 0 && len(e.Claims) == 0
 }
 
+// EntriesAt returns the entries of the sound objects whose spec files have these paths, in no order. It loads no others.
+func (t *Tree) EntriesAt(paths []string) (out []*Entry) {
+	at := make(map[string]bool, len(paths))
+	for _, p := range paths {
+		at[p] = true
+	}
+	add := func(e *Entry) {
+		if e != nil && e.Object != nil && at[e.Object.Path] {
+			out = append(out, e)
+		}
+	}
+	for _, shelf := range t.shelves {
+		for _, e := range shelf {
+			add(e)
+		}
+	}
+	for i := range t.dormant.at(paths) {
+		add(t.dormant.reader.object(i).entry)
+	}
+	return out
+}
+
 // entries returns those of a kind, including dormant ones, which it loads.
 func (t *Tree) entries(kind string) []*Entry {
 	out := slices.Clone(t.shelves[kind])

@@ -39,10 +39,17 @@ func (c *Committer) repository(dir string) (*gitrepo.Repo, error) {
 	return gitrepo.Open(dir)
 }
 
-// Archived returns the paths in the specs folder that are gone since their specs were moved to the archive, after the
-// last commit of the branch.
-func Archived(ctx context.Context, git *gitrepo.Repo, s *state.Store, t *state.Tree) ([]string, error) {
+// Archived returns those of the paths of changed files that are gone from the specs folder since their specs were moved to the archive,
+// after the last commit of the branch.
+func Archived(ctx context.Context, git *gitrepo.Repo, s *state.Store, t *state.Tree, changed []string) ([]string, error) {
 	folders := t.Settings().Folders
+	gone := slices.DeleteFunc(slices.Clone(changed), func(p string) bool {
+		_, err := s.Root().Lstat(p)
+		return !strings.HasPrefix(p, folders.Specs+"/") || !errors.Is(err, fs.ErrNotExist)
+	})
+	if len(gone) == 0 {
+		return nil, nil
+	}
 	byName := map[string][]string{} // paths in the archive
 	for _, k := range settle.TableOf(t) {
 		if k.Retired == nil {
@@ -54,16 +61,9 @@ func Archived(ctx context.Context, git *gitrepo.Repo, s *state.Store, t *state.T
 			}
 		}
 	}
-	if len(byName) == 0 {
+	gone = slices.DeleteFunc(gone, func(p string) bool { return byName[path.Base(p)] == nil })
+	if len(gone) == 0 {
 		return nil, nil
-	}
-	gone, err := git.Dirty(ctx, "", []string{folders.Specs})
-	gone = slices.DeleteFunc(gone, func(p string) bool {
-		_, err := s.Root().Lstat(p)
-		return byName[path.Base(p)] == nil || !errors.Is(err, fs.ErrNotExist)
-	})
-	if err != nil || len(gone) == 0 {
-		return nil, err
 	}
 	head, err := git.Head(ctx)
 	if err != nil || head.Hash == "" {

@@ -103,22 +103,24 @@ func (c *Committer) Commit(ctx context.Context, t *state.Tree, scope loop.Scope)
 	if c.Shared != nil {
 		branch = "" // the checked out branch
 	}
-	specs := ownership.SpecsIn(c.o.Store, t)
-	ours := slices.Concat(ownership.Written(c.o.Store.Kinds(), settings), specs.Paths(scope.MemorySettled))
+	folders := append(ownership.Written(c.o.Store.Kinds(), settings), settings.Folders.Specs)
 	if scope.MemorySettled {
-		ours = append(ours, c.o.Store.MemoryDir())
+		folders = append(folders, c.o.Store.MemoryDir())
 	}
-	paths, err := c.Git.DirtyListed(ctx, branch, ours, c.listed())
-	left := ownership.Unsettled(t, scope.Open)
-	paths = slices.DeleteFunc(paths, func(p string) bool {
-		return left(p) || ownership.ByHand(settings, p) || specs.OfUser(p) && !c.uncommitted(ctx, specs.Once(p)) ||
+	dirty, err := c.Git.DirtyListed(ctx, branch, folders, c.listed())
+	if err != nil {
+		return loop.Committed{}, errors.Join(err, c.Git.Settle(ctx))
+	}
+	specs, left := ownership.SpecsAt(c.o.Store, t, dirty), ownership.Unsettled(t, scope.Open)
+	ofUser := func(p string) bool {
+		return strings.HasPrefix(p, settings.Folders.Specs+"/") && !specs.Has(p, scope.MemorySettled)
+	}
+	paths := slices.DeleteFunc(slices.Clone(dirty), func(p string) bool {
+		return ofUser(p) || left(p) || ownership.ByHand(settings, p) || specs.OfUser(p) && !c.uncommitted(ctx, specs.Once(p)) ||
 			specs.Made(p) && c.known(ctx, p, func([]byte) bool { return true })
 	})
-	if err == nil {
-		var moved []string
-		moved, err = Archived(ctx, c.Git, c.o.Store, t)
-		paths = append(paths, moved...)
-	}
+	moved, err := Archived(ctx, c.Git, c.o.Store, t, dirty)
+	paths = append(paths, moved...)
 	private := false
 	if c.Shared != nil && err == nil {
 		paths, private, err = c.Shared.Public(ctx, t, paths)

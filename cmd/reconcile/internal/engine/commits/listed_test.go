@@ -67,7 +67,7 @@ type listedGame struct {
 }
 
 var listedFolders = []string{"state/dags", "state/runs", "state/sessions", "state/clarifications", "state/memory", "state/facts",
-	"state/archive", "state/github"}
+	"state/archive", "state/github", "specs"}
 
 func (g *listedGame) git(args ...string) string {
 	g.Helper()
@@ -97,11 +97,21 @@ func (g *listedGame) write(p, content string) {
 	}
 }
 
+// link replaces a file by a link to one at the top of the tree.
+func (g *listedGame) link(p string) {
+	g.write("target.yaml", "{}")
+	g.write(p, "") // makes its folder
+	at := filepath.Join(g.dir, filepath.FromSlash(p))
+	_ = os.Remove(at)
+	_ = os.Symlink(strings.Repeat("../", strings.Count(p, "/"))+"target.yaml", at)
+}
+
 // edit changes one file, or what git knows.
 func (g *listedGame) edit() {
 	g.n++
 	pick := func(of ...string) string { return of[g.rnd.IntN(len(of))] }
 	p := pick(listedFolders...) + "/"
+	inSpecs := p == "specs/"
 	if strings.HasPrefix(p, "state/runs") {
 		p += pick("dags/a/", "dags/b/", "dags/a/deep/", "sessions/a/", "dags/")
 	}
@@ -109,7 +119,7 @@ func (g *listedGame) edit() {
 	case 0:
 		p += pick("sub/", "scratch/")
 	case 1:
-		if !strings.HasPrefix(p, "state/archive/") { // there it would be an error of the scan
+		if !strings.HasPrefix(p, "state/archive/") && !inSpecs { // there it would be an error of the scan
 			p += "a.json/"
 		}
 	}
@@ -134,6 +144,10 @@ func (g *listedGame) edit() {
 		}
 	case 6:
 		g.git("add", "-A", "-N")
+	case 7:
+		if inSpecs { // elsewhere links are errors of the scan
+			g.link(p)
+		}
 	default:
 		g.write(p, pick("{}", "{\"a\": 1}", "{\"b\": 2}"))
 	}

@@ -66,10 +66,17 @@ func TestTreeWithDormantObjects(t *testing.T) {
 	if got, want := some.StatusOf(dormant), whole.StatusOf(dormant); !some.Exists(dormant) || want == nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("status %v, of the whole tree %v", got, want)
 	}
-	if err := s.Settle(state.Summary{}); err != nil {
-		t.Errorf("before anybody asks: %v", err)
-	}
 	name := func(e *state.Entry) string { return e.Name + " " + e.Object.Digest + " " + e.Brief().Phase }
+	paths := []string{whole.Entry(dormant).Object.Path, whole.Entry(schemas.Ref{Kind: "DAG", Name: "d0"}).Object.Path, "specs/none.yaml"}
+	at, wantAt := names(some.EntriesAt(paths), name), names(whole.EntriesAt(paths), name)
+	slices.Sort(at)
+	slices.Sort(wantAt)
+	if !slices.Equal(at, wantAt) || len(at) != 2 {
+		t.Errorf("at %v: %v, of the whole tree %v", paths, at, wantAt)
+	}
+	if err := s.Settle(state.Summary{}); err != nil {
+		t.Errorf("before anybody asks for all: %v", err)
+	}
 	got, want := names(some.Entries("DAG"), name), names(whole.Entries("DAG"), name)
 	if !slices.Equal(got, want) {
 		t.Errorf("entries %v, of the whole tree %v", got, want)

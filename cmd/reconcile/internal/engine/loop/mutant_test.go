@@ -40,11 +40,12 @@ var dormantFaults = []mutants.Mutant{
 	{"what bears on dormant objects is ignored", "../../../../../state/active.go", "(!there || was.content != f.content()) && !m.wake", "(!there || was.content != f.content()) && false && !m.wake"},
 	{"what bears on them during a run is ignored", "../../../../../state/update.go", "\tindices := d.affected(f)\n", "\tindices := d.affected(f)[:0]\n"},
 	{"who refers to what changed stays dormant", "../../../../../state/dormant.go", "for i := range d.referrers(b.ref) {", "for i := range d.referrers(schemas.Ref{}) {"},
-	{"a path that differs in case stays dormant", "../../../../../state/dormant.go", "d.colliding(f.path, func", "d.colliding(\"\", func"},
+	{"a path that differs in case stays dormant", "../../../../../state/dormant.go", "d.at([]string{f.path})", "d.at(nil)"},
 	{"what an unfinished file hides is forgotten", "../../../../../state/base_diff.go", "if u.hides || len(u.update.model.scanErrors) > 0 {", "if u.hides && false {"},
 	{"a damaged file of dormant objects is believed", "../../../../../state/frozen.go", " || xxhash.Sum64(rest[16:]) != hash", "", "TestDamagedFileOfDormantObjects"},
 	{"dormant objects are not counted", "../../../../../controllers/sessions/sums.go", "range t.Dormant(schemas.DAGKind.Name)", "range t.Dormant(\"None\")"},
 	{"a DAG that declares tools is dormant", "../../../../../state/dormant_next.go", " || b.object.Mentions(schemas.MarkTools)", "", "TestToolsOfFinishedDAGs"},
+	{"a dormant object is not found by its path", "../../../../../state/tree_entries.go", "range t.dormant.at(paths)", "range t.dormant.at(nil)", "TestTreeWithDormantObjects"},
 	{"a DAG that a workflow made is dormant", "../../../../../controllers/dags/dormant.go", "return planchanges.NamesFix(e.Name) ||", "return false && ", "TestOriginsWithDormantObjects"},
 	{"of what a tree has other entries is forgotten", "../../../../../state/dormant.go", "r.woken = append(r.woken, indices...)", "_ = indices", "TestTreeWithDormantObjects"},
 }

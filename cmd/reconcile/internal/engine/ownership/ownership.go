@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"maps"
 	"path"
 	"reflect"
 	"slices"
@@ -116,9 +115,16 @@ type Specs struct {
 // SpecsIn collects the spec files of a tree that may belong to the program, by the origin of their objects: records,
 // the memory, commands, or specs that take effect once. If they were not committed, another clone would retract what
 // follows from them, and a clone with only the file would do the work again.
-func SpecsIn(store *state.Store, t *state.Tree) Specs {
+func SpecsIn(store *state.Store, t *state.Tree) Specs { return specsOf(store, controllers.Origins(t)) }
+
+// SpecsAt is SpecsIn for the spec files among some paths. It loads no other objects.
+func SpecsAt(store *state.Store, t *state.Tree, paths []string) Specs {
+	return specsOf(store, controllers.OriginsAt(t, paths))
+}
+
+func specsOf(store *state.Store, origins map[settle.Origin][]*schemas.Object) Specs {
 	s := Specs{store, map[string]bool{}, map[string]bool{}, map[string]*schemas.Object{}, map[string]bool{}, map[string]*schemas.Object{}}
-	for origin, objects := range controllers.Origins(t) {
+	for origin, objects := range origins {
 		for _, o := range objects {
 			switch origin {
 			case settle.OriginRecord:
@@ -138,15 +144,10 @@ func SpecsIn(store *state.Store, t *state.Tree) Specs {
 	return s
 }
 
-// Paths returns the paths of the spec files from records and those that were applied, and if memory is set also those
-// from the memory.
-func (s Specs) Paths(memory bool) []string {
-	out := slices.AppendSeq(slices.Collect(maps.Keys(s.fromRecords)), maps.Keys(s.applied))
-	out = slices.AppendSeq(out, maps.Keys(s.made))
-	if memory {
-		out = slices.AppendSeq(out, maps.Keys(s.fromMemory))
-	}
-	return out
+// Has reports whether a path is that of a spec file from records, of one that was applied or made, or if memory is set, of one from the
+// memory.
+func (s Specs) Has(p string, memory bool) bool {
+	return s.fromRecords[p] || s.applied[p] != nil || s.made[p] != nil || memory && s.fromMemory[p]
 }
 
 // Once returns the applied object of the spec file p if it takes effect once; nil for other files.

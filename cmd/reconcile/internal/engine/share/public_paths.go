@@ -98,7 +98,7 @@ func (s *Share) removedSpecs(ctx context.Context, t *state.Tree) (gone []string,
 	if err != nil || len(gone) == 0 {
 		return gone, err
 	}
-	moved, err := commits.Archived(ctx, s.git, s.o.Store, t)
+	moved, err := commits.Archived(ctx, s.git, s.o.Store, t, gone)
 	return slices.DeleteFunc(gone, func(p string) bool { return slices.Contains(moved, p) }), err
 }
 

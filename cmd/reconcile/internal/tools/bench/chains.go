@@ -55,11 +55,12 @@ func (b *bench) chains(ctx context.Context, _ []int) error {
 	if err := b.looks(ctx, large); err != nil {
 		return err
 	}
-	return b.commitLeft(ctx, large, edits[0])
+	return b.commitLeft(ctx, large, fmt.Sprintf("%d DAGs", crowd), edits[0])
 }
 
 // commitLeft: a commit that is all that is left to do after an edit and a run, compared with git add and git commit.
-func (b *bench) commitLeft(ctx context.Context, tree string, e treeEdit) error {
+// among is what the tree has beside it.
+func (b *bench) commitLeft(ctx context.Context, tree, among string, e treeEdit) error {
 	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"commit", "-q", "--no-gpg-sign", "-m", "first"}, {"repack", "-adq"}} {
 		if _, err := process(gitCommand(ctx, tree, args...)); err != nil {
 			return err
@@ -83,7 +84,7 @@ func (b *bench) commitLeft(ctx context.Context, tree string, e treeEdit) error {
 	if err != nil {
 		return err
 	}
-	b.ratio(fmt.Sprintf("commit left to do in %d DAGs, CPU, beside git", crowd), got[0].cpu, got[1].cpu, 2)
+	b.ratio(fmt.Sprintf("commit left to do in %s, CPU, beside git", among), got[0].cpu, got[1].cpu, 2)
 	return nil
 }
 

@@ -18,7 +18,8 @@ func (b *bench) scale(ctx context.Context, sizes []int) error {
 	return b.firstRuns(ctx, dir, sizes)
 }
 
-// mixedEdit: what runs after an edit costs beyond a run with nothing to do, in a mixed tree and in one of its own.
+// mixedEdit: what runs after an edit costs beyond a run with nothing to do, in a mixed tree and in one of its own; and a commit that is
+// all that is left to do.
 func (b *bench) mixedEdit(ctx context.Context, _ []int) error {
 	const files, few = 50_000, 3
 	dir, err := os.MkdirTemp(b.trees, "mixed")
@@ -47,7 +48,11 @@ func (b *bench) mixedEdit(ctx context.Context, _ []int) error {
 	if err != nil {
 		return err
 	}
-	return b.besideOwn(ctx, edit, fmt.Sprintf("%d mixed files, seed %d", files, b.seed), large, own)
+	among := fmt.Sprintf("%d mixed files, seed %d", files, b.seed)
+	if err := b.besideOwn(ctx, edit, among, large, own); err != nil {
+		return err
+	}
+	return b.commitLeft(ctx, large, among, edit)
 }
 
 // firstRuns: the first run over a mixed tree, by the CPU time for each file.
