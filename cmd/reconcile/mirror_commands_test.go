@@ -14,7 +14,7 @@ import (
 var commandedTree = map[string]string{
 	"specs/agents/coder.yaml": agentSpec("coder", "role: coder, workspace: inPlace, runner: {command: {argv: [sh, -c, 'cat > asked.txt; echo done']}}"),
 	"specs/workflows/feature.yaml": "apiVersion: reconcile.dev/v1alpha1\nkind: Workflow\nmetadata: {name: feature}\n" +
-		"spec: {steps: [{id: ask, agent: ada, prompt: \"{{ issue.title }}\"}]}\n",
+		"spec: {params: {tone: {enum: [calm, 'very calm'], default: calm}}, steps: [{id: ask, agent: ada, prompt: \"{{ issue.title }}\"}]}\n",
 	"specs/dags/build.yaml": "apiVersion: reconcile.dev/v1alpha1\nkind: DAG\nmetadata: {name: build}\n" +
 		"spec: {session: health, nodes: [{name: plan, agent: ada, prompt: Plan it.}, {name: code, needs: [plan], agent: coder, prompt: Code it.}]}\n",
 }
@@ -49,7 +49,9 @@ func TestEachCommandOnGitHub(t *testing.T) {
 		{fmt.Sprintf("/escalate CLR-%d-001 not sure", d.issue), "eyes +1", question, `"phase": "escalated"`, ""},
 		{fmt.Sprintf("/resolve CLR-%d-001 On Tuesday.", d.issue), "eyes +1", question, `"phase": "resolved"`, ""},
 		{"/remember The port is 5432.", "eyes +1", "specs/observations/gh-*.yaml", `The port is 5432`, ""},
-		{"/start feature for the release", "eyes +1", "state/dags/" + run + ".json", `"phase": "Paused"`, ""},
+		{"/start feature tone=loud", "confused", "", "", "is not one of"},
+		{"/start feature tone=\"very calm\" for the release", "eyes +1", "state/dags/" + run + ".json", `"phase": "Paused"`, ""},
+		{"/start feature tone=calm", "confused", "", "", "another value of the parameter tone"},
 		{"/start feature once more", "eyes +1", "state/sessions/" + run + ".json", `"phase": "Active"`, ""},
 		{"/start faeture", "confused", "", "", "feature"},
 		{"/status", "+1", "", "", run},
@@ -74,6 +76,9 @@ func TestEachCommandOnGitHub(t *testing.T) {
 		if got := d.reads(name); !regexp.MustCompile(step.has).MatchString(got) {
 			t.Errorf("%q: %s does not have %s:\n%s", step.comment, name, step.has, got)
 		}
+	}
+	if spec := d.reads("specs/dags/" + run + ".yaml"); !strings.Contains(spec, "tone: very calm") {
+		t.Errorf("the start gave the parameter no value:\n%s", spec)
 	}
 	if more, _ := filepath.Glob(filepath.Join(d.dir, "specs/dags/feature-*")); len(more) != 1 {
 		t.Errorf("two starts for the issue made %q", more)

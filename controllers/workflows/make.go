@@ -39,7 +39,7 @@ func Make(t *state.Tree, name, start string, a *schemas.ActionSpec) (*schemas.Se
 			}
 		}
 		if _, given := dag.Values()[name]; !given && err == nil {
-			err = fmt.Errorf("the parameter %s has no value: add it to params of the start, or write --param %[1]s=VALUE", name)
+			err = fmt.Errorf("the parameter %s has no value: add it to params of the start, or write --param %[1]s=VALUE, in a comment %[1]s=VALUE", name)
 		}
 	}
 	for i := 0; err == nil && i < len(dag.Nodes); i++ {
