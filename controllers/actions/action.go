@@ -209,7 +209,11 @@ func judge(in settle.In, st *schemas.ActionStatus) settle.Judgement {
 		return settle.Judgement{Phase: schemas.ActionPending, Class: settle.ClassInvalid, Reason: settle.ReasonInvalidSpec, Message: err.Error()}
 	}
 	if st.Phase == schemas.ActionApplied && (!schemas.IsMessage(spec.Verb) || st.Delivery != nil) {
-		return settle.Judgement{Phase: schemas.ActionApplied, Class: settle.ClassReady, Reason: settle.ReasonApplied, Message: appliedMessage(st)}
+		message := appliedMessage(st)
+		if spec.Verb == schemas.VerbStart {
+			message = startMessage(in, st)
+		}
+		return settle.Judgement{Phase: schemas.ActionApplied, Class: settle.ClassReady, Reason: settle.ReasonApplied, Message: message}
 	}
 	switch spec.Target {
 	case schemas.TargetAll:

@@ -2,11 +2,26 @@ package actions
 
 import (
 	"errors"
+	"strings"
 
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/controllers/workflows"
 	"reconcile.dev/reconcile/schemas"
 )
+
+// startedRun begins the message of a start that has made a run.
+const startedRun = "started "
+
+// startMessage is the message of an applied start. A run that it made may have given way to that of another start of the same name.
+func startMessage(in settle.In, st *schemas.ActionStatus) string {
+	message := appliedMessage(st)
+	word, made := strings.CutPrefix(message, startedRun)
+	ref, err := schemas.Kinds{schemas.DAGKind}.ParseRef(word)
+	if run := in.Tree.Entry(ref); made && err == nil && run != nil && !run.Gone() && !workflows.Started(run, in.Name) {
+		return "joined " + word + ", which another start had made"
+	}
+	return message
+}
 
 // judgeStart judges the start of a workflow. It is applied once its run is there: package derive makes it.
 func judgeStart(in settle.In, spec *schemas.ActionSpec) settle.Judgement {
@@ -15,7 +30,7 @@ func judgeStart(in settle.In, spec *schemas.ActionSpec) settle.Judgement {
 		if err := workflows.Differs(run, in.Name, spec); err != nil {
 			return settle.Judgement{Phase: schemas.ActionPending, Class: settle.ClassFailed, Reason: settle.ReasonCannotStart, Message: err.Error()}
 		}
-		message := "started " + run.Ref.String()
+		message := startedRun + run.Ref.String()
 		if !workflows.Started(run, in.Name) {
 			message = "joined " + run.Ref.String() + ", which has not ended"
 		}
