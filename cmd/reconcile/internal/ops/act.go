@@ -152,6 +152,9 @@ func Act(ctx context.Context, env Env, q ActRequest) (r ActResult, err error) {
 	if r.Path, r.Run, err = a.write(ctx, name, q.NoRun); r.Path == "" {
 		return r, typed(err)
 	}
+	if v.Name == schemas.VerbRetry && r.Run != nil {
+		r.Run.explainNode(q.Target, q.Node)
+	}
 	var refused error
 	r.Moot, refused = env.mootAction(ctx, name)
 	return r, typed(errors.Join(err, refused))

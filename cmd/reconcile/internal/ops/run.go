@@ -13,6 +13,7 @@ import (
 	"reconcile.dev/reconcile/controllers/dags"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/work"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -98,7 +99,20 @@ func Run(ctx context.Context, env Env, q RunRequest) (RunResult, error) {
 			err = badField("commit", ": %v, or leave out --commit; nothing was run", none.Err)
 		}
 	}
+	r.explainNode(q.Object, q.Node)
 	return r, typed(err)
+}
+
+// explainNode adds to the waits why a node of a DAG that was asked for has not succeeded, if it has ended.
+func (r *RunResult) explainNode(dag, node string) {
+	if r.tree == nil || node == "" {
+		return
+	}
+	if e, err := find(r.tree, dag); err == nil {
+		if why := work.Undone(e, node); why != "" {
+			r.Waits = append(r.Waits, why)
+		}
+	}
 }
 
 // selection returns the selected effects; nil selects all. waits says that a DAG is selected that waits for its schedule.
