@@ -33,6 +33,8 @@ output is printed from the record.`,
 		Args: arguments(0, 3, "a DAG or a clarification request"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch args = withRef(args); {
+			case tail < 0 && cmd.Flags().Changed("tail"):
+				return badUsage("--tail %d: the number of lines is at least 0; without --tail, logs prints all", tail)
 			case len(args) > 2:
 				return badUsage("logs takes KIND/NAME and a NODE, not %q", args[2])
 			case follow && (q.Failed || q.Previous):

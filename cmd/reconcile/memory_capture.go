@@ -51,7 +51,7 @@ locks it stays there (exit code 75), and the next run adds it to the memory.`,
 		"the `FORMAT` of the text: auto, conversation or summary (default auto)")
 	f.BoolVar(&summary, "summary", false, "the same as --format summary")
 	f.StringVar(&q.Category, "category", "",
-		"the `CATEGORY` of a text without sections: "+strings.Join(schemas.Categories(), ", "))
+		"the `CATEGORY` of what is in no section and has no label: "+strings.Join(schemas.Categories(), ", "))
 	f.StringArrayVar(&q.Supersedes, "supersedes", nil,
 		"the `ID` of an older observation that this replaces; may be repeated")
 	f.StringArrayVar(&q.Anchors, "anchor", nil, "a `PATH` of the tree that it is about; may be repeated")

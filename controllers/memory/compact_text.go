@@ -271,17 +271,19 @@ func refersToMemory(text string) bool {
 	return strings.Contains(text, "obs-") && recalledID().MatchString(text)
 }
 
-// labelled adds a bullet that is not under a heading of a category.
-func (g *remarkCollector) labelled(text string) {
-	if category, rest := learnLabel(text); category != "" {
-		g.add(category, rest, true)
-		return
+// labelled adds a bullet that is not under a heading of a category: with that of its label, else the given one.
+func (g *remarkCollector) labelled(text, category string) {
+	label, rest := learnLabel(text)
+	switch {
+	case label != "":
+		category, text = label, rest
+	case category != "":
+	case rules().reportsFailure(newSentence(text)):
+		category = schemas.CategoryError
+	default:
+		category = schemas.CategoryKeyFact
 	}
-	if rules().reportsFailure(newSentence(text)) {
-		g.add(schemas.CategoryError, text, true)
-		return
-	}
-	g.add(schemas.CategoryKeyFact, text, true)
+	g.add(category, text, true)
 }
 
 // failures adds the last failures, unless a remark describes them: an error that names the same test or function. They

@@ -18,7 +18,7 @@ func short(all []schemas.ObservationEntry) []string {
 }
 
 func extracted(summary string) (out []schemas.ObservationEntry) {
-	for _, r := range learnEntries(summary, true) {
+	for _, r := range learnEntries(summary, true, "") {
 		out = append(out, r.ObservationEntry)
 	}
 	return out

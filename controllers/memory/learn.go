@@ -27,6 +27,8 @@ type Source struct {
 	At       time.Time
 	Text     string
 	Messages []Message
+	// Category is that of what is in no section of Text and has no label; "": as its words say.
+	Category string
 	// Exists reports whether a path below the root is a file; nil: no anchors. Digest is its content's, "" if unknown.
 	Exists func(path string) bool
 	Digest func(path string) string
@@ -58,7 +60,7 @@ func Learn(s Source) Learned {
 	if len(c.messages) > 0 {
 		text, left = compactText(c.messages)
 	}
-	l := s.finish(c, learnEntries(text, true))
+	l := s.finish(c, learnEntries(text, true, s.Category))
 	return l.missing(left)
 }
 
@@ -222,7 +224,7 @@ func learnLabel(text string) (category, rest string) {
 // section of a category without bullets gives an entry for each paragraph. Text without any bullet or such section is
 // one entry of category compaction-summary. Bullets that refer to an observation by its id are left out. whole says
 // whether text without any of these counts.
-func learnEntries(summary string, whole bool) []remark {
+func learnEntries(summary string, whole bool, category string) []remark {
 	all := passages(summary)
 	bullets := map[string]bool{}
 	structured := false
@@ -231,14 +233,14 @@ func learnEntries(summary string, whole bool) []remark {
 		structured = structured || p.bullet || p.section != noSection && p.section != leftOut
 	}
 	if !structured {
-		return wholeText(all, whole)
+		return wholeText(all, whole, category)
 	}
 	var g remarkCollector
 	for _, p := range all {
 		switch {
 		case p.section == leftOut:
 		case p.bullet && (p.section == noSection || p.section == schemas.CategorySummary):
-			g.labelled(p.text)
+			g.labelled(p.text, category)
 		case p.bullet:
 			g.add(p.section, p.text, true)
 		case p.section != noSection && !bullets[p.section] && !introduces(p.text):

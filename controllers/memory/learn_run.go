@@ -135,7 +135,7 @@ func LearnRun(s Source) Learned {
 	}
 	c := cleanEntry(s)
 	text, left := compactText(c.messages)
-	l := s.finish(c, learnEntries(text, false))
+	l := s.finish(c, learnEntries(text, false, ""))
 	return l.missing(left)
 }
 
@@ -170,7 +170,7 @@ func objectsIn(text []byte) (out [][]byte) {
 	return out
 }
 
-func wholeText(all []passage, whole bool) []remark {
+func wholeText(all []passage, whole bool, category string) []remark {
 	if !whole {
 		return nil
 	}
@@ -181,9 +181,13 @@ func wholeText(all []passage, whole bool) []remark {
 		}
 	}
 	var g remarkCollector
-	text, category := strings.Join(texts, "\n"), schemas.CategorySummary
-	if rules().reportsFailure(newSentence(text)) {
+	text := strings.Join(texts, "\n")
+	switch {
+	case category != "":
+	case rules().reportsFailure(newSentence(text)):
 		category = schemas.CategoryError
+	default:
+		category = schemas.CategorySummary
 	}
 	g.add(category, text, true)
 	return g.found

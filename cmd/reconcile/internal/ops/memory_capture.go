@@ -32,7 +32,7 @@ type CaptureRequest struct {
 	Issue      *int   // nil: from the environment
 	Session    string // "": from the environment
 	Form       string // memory.FormAuto, memory.FormConversation or memory.FormSummary; "": auto
-	Category   string // of a text without sections
+	Category   string // of what is in no section of the text and has no label
 	Supersedes []string
 	Anchors    []string // files of the tree that it is about
 	Text       Text
@@ -72,7 +72,7 @@ func Capture(ctx context.Context, env Env, q CaptureRequest) (r CaptureResult, e
 		if err != nil {
 			return err
 		}
-		learned, err := env.learn(m, from, text)
+		learned, err := env.learn(m, from, q.Category, text)
 		if err != nil {
 			return err
 		}
@@ -139,9 +139,9 @@ func checkSession(name string) error {
 const nothingLearned = "No observations extracted from session (empty summary)"
 
 // learn extracts observations from a text.
-func (e Env) learn(m *memstore.Files, from captureSource, text []byte) (memory.Learned, error) {
+func (e Env) learn(m *memstore.Files, from captureSource, category string, text []byte) (memory.Learned, error) {
 	source := memory.Source{
-		Agent: from.agent, Issue: from.issue, Session: from.session, At: e.Tree.Now(),
+		Agent: from.agent, Issue: from.issue, Session: from.session, Category: category, At: e.Tree.Now(),
 		Exists: m.Exists, Digest: m.Digest, Known: m.Known, StateFolder: m.StateFolder(),
 	}
 	skipped, err := source.Read(from.form, from.name, text)
@@ -158,14 +158,11 @@ func (e Env) learn(m *memstore.Files, from captureSource, text []byte) (memory.L
 	return learned, nil
 }
 
-// attach adds the anchors, the category and the superseded observations of the request to the entries. The digest of
+// attach adds the anchors and the superseded observations of the request to the entries. The digest of
 // each anchor is taken from its present content.
 func (q *CaptureRequest) attach(ctx context.Context, m *memstore.Files, entries []schemas.ObservationEntry) error {
 	for i := range entries {
 		e := &entries[i]
-		if q.Category != "" && e.Category == schemas.CategorySummary {
-			e.Category = q.Category
-		}
 		for _, p := range q.Anchors {
 			memory.AddAnchor(e, p, m.Digest(p))
 		}
@@ -314,7 +311,7 @@ func (e Env) learnSession(ctx context.Context, s *state.Store, agent string, iss
 }
 
 func (e Env) captureSession(ctx context.Context, s *state.Store, m *memstore.Files, from captureSource, text []byte) (*Learned, error) {
-	l, err := e.learn(m, from, text)
+	l, err := e.learn(m, from, "", text)
 	if err != nil {
 		return nil, err
 	}

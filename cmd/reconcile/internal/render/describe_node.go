@@ -27,7 +27,7 @@ func DescribeNode(w io.Writer, palette Palette, v *dags.NodeView, now time.Time)
 	if v.Origin != nil {
 		p.section("Reused and run again", p.lines([]string{v.Origin.String()}))
 	}
-	if n := &v.Status; n.State == schemas.NodeFailed {
+	if n := &v.Status; n.State == schemas.NodeFailed && (n.Output != "" || n.Log != "") {
 		p.section("Output", strings.Join(progressFailure(v.DAG, v.Spec.Name, n.Output, n.Log), "\n")+"\n")
 	}
 	byNode := func(files []string) map[string][]string {

@@ -139,6 +139,9 @@ func (l *eventLines) of(p Palette, e progress.Event) []string {
 	if !e.Final {
 		return lines
 	}
+	if e.Output == "" && e.Log == "" && strings.HasPrefix(e.Owner, "dag/") { // there is nothing that logs could print
+		return append(lines, "  next: reconcile describe "+Line(e.Owner)+" "+Line(e.Name))
+	}
 	if l.failures++; l.failures > fullFailures {
 		e.Output, e.Log = "", ""
 	}

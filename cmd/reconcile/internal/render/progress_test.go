@@ -102,6 +102,14 @@ func TestManyFailures(t *testing.T) {
 	}
 }
 
+// TestFailureWithoutOutput: logs would print nothing of a run that failed before its program began.
+func TestFailureWithoutOutput(t *testing.T) {
+	lines := (&eventLines{}).of(Palette{}, progress.Event{Node: progress.Node{Owner: "dag/checks", Name: "a", State: "Failed", Message: "no such program"}, Final: true})
+	if len(lines) != 2 || lines[1] != "  next: reconcile describe dag/checks a" {
+		t.Errorf("got:\n%s", strings.Join(lines, "\n"))
+	}
+}
+
 func TestCountLines(t *testing.T) {
 	now := start
 	var b bytes.Buffer
