@@ -167,16 +167,18 @@ func (f *fold) set(i int32, state, reason, message string) {
 
 // stop gives the node a final state, once nothing runs for it any more.
 func (f *fold) stop(i int32, final, reason, message string) {
-	r := &f.recs[i]
+	r, why := &f.recs[i], ""
+	if message != "" {
+		why = ": " + message
+	}
 	switch {
 	case (r.running() || r.other) && f.verbs[i] == verbKill:
-		f.set(i, schemas.NodeRunning, settle.ReasonKilling, "its run is being killed: "+message)
-		return
+		f.set(i, schemas.NodeRunning, settle.ReasonKilling, "its run is being killed"+why)
 	case r.running() || r.other:
-		f.set(i, schemas.NodeRunning, settle.ReasonEnding, "its run is being ended: "+message)
-		return
+		f.set(i, schemas.NodeRunning, settle.ReasonEnding, "its run is being ended"+why)
+	default:
+		f.set(i, final, reason, message)
 	}
-	f.set(i, final, reason, message)
 }
 
 // heldByAction reports whether an action holds back the next step of node i; if so, it has set the state.

@@ -221,7 +221,7 @@ func (f *fold) facts(i int32) {
 
 // judgeOpen judges a node that is neither done nor decided by an action.
 func (f *fold) judgeOpen(i int32) {
-	n, r := &f.p.Spec.Nodes[i], &f.recs[i]
+	n, r, s := &f.p.Spec.Nodes[i], &f.recs[i], f.next[i]
 	if !f.needsMet(i) {
 		return
 	}
@@ -244,7 +244,8 @@ func (f *fold) judgeOpen(i int32) {
 	case r.running():
 		f.set(i, schemas.NodeRunning, settle.ReasonEnding, "its run is being ended: "+f.gate.Message)
 	case r.other:
-		f.set(i, schemas.NodeQueued, settle.ReasonReplacing, "the run of its former definition is being ended")
+		f.set(i, schemas.NodeRunning, settle.ReasonReplacing, "the run of its former definition is being ended")
+		s.StartedAt = r.former.StartedAt
 	case f.heldByAction(i):
 	case !f.gate.Open && !f.leftOut(i):
 		f.set(i, schemas.NodePending, f.gate.Reason, f.gate.Message)
