@@ -1,10 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -117,26 +115,4 @@ func handedOff(s crashtest.Spec) error {
 		err = fmt.Errorf("a further run changed something\n%s", firstDifference(before, after))
 	}
 	return err
-}
-
-// eachJSON calls do with the value of each file that matches.
-func eachJSON[T any](root, pattern string, do func(T) error) error {
-	files, err := filepath.Glob(filepath.Join(root, pattern))
-	if err != nil {
-		return err
-	}
-	for _, name := range files {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		var v T
-		if err := json.Unmarshal(data, &v); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		if err := do(v); err != nil {
-			return err
-		}
-	}
-	return nil
 }

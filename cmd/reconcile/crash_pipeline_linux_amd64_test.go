@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/crashtest"
-	"reconcile.dev/reconcile/schemas"
 )
 
 // onePipeline is the tree of pipelineFiles with one engineer, whose change the inspector and then the tester send back before it lands.
@@ -61,16 +60,29 @@ spec: {session: work, nodes: [{name: adder, agent: coder, prompt: Write adder.py
 // engineer works, the inspector and the tester look at its commit and send it back, and when it lands. The next run always ends in the same
 // way: no recorded run is performed again, no two are in one workspace, and the change lands once. By default a sample of the calls is
 // struck, else all of them with RECONCILE_SWEEP=all.
-func TestCrashPipeline(t *testing.T) { strikePipeline(t, "pipeline", 61, onePipeline) }
+func TestCrashPipeline(t *testing.T) {
+	strikePipeline(t, "pipeline", 61, onePipeline, (*killedTree).landed)
+}
 
 // TestCrashPipelineHandoff does the same where the engineer hands its work over at first, and after it was sent back. An architect has its
 // say each time, and changes another node the first time.
 func TestCrashPipelineHandoff(t *testing.T) {
-	strikePipeline(t, "hand-off of a pipeline", 131, handedOverPipeline)
+	strikePipeline(t, "hand-off of a pipeline", 131, handedOverPipeline, (*killedTree).landed)
+}
+
+// TestCrashVerifiedSession does the same where the session is verified as a whole, and two DAGs mend it.
+func TestCrashVerifiedSession(t *testing.T) {
+	strikePipeline(t, "verified session", 401, func(t *testing.T) *killedTree {
+		files := verifiedFiles()
+		for _, agent := range []string{"agents/coder.sh", "agents/lead.sh"} {
+			files[agent] = strings.Replace(files[agent], takesLong, "", 1)
+		}
+		return newPipelineTree(t, files, "adder.py", "old.py")
+	}, (*killedTree).verified)
 }
 
 // strikePipeline kills what a tree does before every n-th call, and compares the end with that of a run that nothing happened to.
-func strikePipeline(t *testing.T, name string, every int, tree func(*testing.T) *killedTree) {
+func strikePipeline(t *testing.T, name string, every int, tree func(*testing.T) *killedTree, end func(*killedTree) string) {
 	for _, b := range blows(t, every, 0, 0, 0) {
 		b.run(t, name, func(t *testing.T) (int, error) {
 			var k *killedTree
@@ -89,12 +101,12 @@ func strikePipeline(t *testing.T, name string, every int, tree func(*testing.T) 
 			if out, err := rerun(s); err != nil {
 				return 0, fmt.Errorf("undisturbed: %w\n%s", err, out)
 			}
-			want := k.landed()
+			want := end(k)
 			if !strings.Contains(want, "\nadder.py: good\n") || strings.Count(want, "\nDo adder of dag/team\n") != 1 {
 				return 0, fmt.Errorf("undisturbed: %s", want)
 			}
 			return crashtest.EveryNth(t.Context(), b.every, fixture, func(s crashtest.Spec, r crashtest.Result) error {
-				if err := k.verifiedOnce(s, want); err != nil {
+				if err := k.verifiedOnce(s, want, end); err != nil {
 					return fmt.Errorf("%w\n%s", err, r.Stderr)
 				}
 				return nil
@@ -103,29 +115,8 @@ func strikePipeline(t *testing.T, name string, every int, tree func(*testing.T) 
 	}
 }
 
-// landed is the end of a tree, with its hand-offs, their records, and the commits.
-func (k *killedTree) landed() string {
-	var lines []string
-	for _, n := range k.nodes() {
-		if h := n.Handoff; h != nil {
-			lines = append(lines, fmt.Sprintln("pipeline", h.Index))
-			for _, x := range h.Chain {
-				lines = append(lines, fmt.Sprintln(x.Index, x.Phase, x.Reason, x.Instructions))
-			}
-		}
-	}
-	err := eachJSON(k.dir, "state/checkpoints/*/*.json", func(c schemas.Checkpoint) error {
-		lines = append(lines, fmt.Sprintln(c.Handoff.OldPipelineID, c.Handoff.NewPipelineID, c.Handoff.HandoffReason, c.Handoff.Engineer.Remaining, len(c.Handoff.Inspector.PendingForEngineer)))
-		return nil
-	})
-	if err != nil {
-		k.Fatal(err)
-	}
-	return k.end() + "\n" + strings.Join(lines, "") + k.git("log", "--format=%s")
-}
-
 // verifiedOnce runs a tree once more after a crash, and compares its end with that of a run that nothing happened to.
-func (k *killedTree) verifiedOnce(s crashtest.Spec, want string) error {
+func (k *killedTree) verifiedOnce(s crashtest.Spec, want string, end func(*killedTree) string) error {
 	if err := parses(k.dir); err != nil {
 		return fmt.Errorf("after the crash: %w", err)
 	}
@@ -142,19 +133,19 @@ func (k *killedTree) verifiedOnce(s crashtest.Spec, want string) error {
 	if twice, err := os.ReadFile(filepath.Join(k.dir, "../twice")); err == nil {
 		return fmt.Errorf("these ran beside another one in their workspace: %s", twice)
 	}
-	if got := k.landed(); got != want {
+	if got := end(k); got != want {
 		return fmt.Errorf("another end than without the crash\n%s", firstDifference(want, got))
 	}
 	if left := k.git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!specs/dags"); left != "" {
 		return fmt.Errorf("not committed: %s", left)
 	}
-	end, err := outcomeOf(k.dir)
+	outcome, err := outcomeOf(k.dir)
 	if out, failed := rerun(s); err != nil || failed != nil {
 		return fmt.Errorf("a further run: %w\n%s", errors.Join(err, failed), out)
 	}
 	again, err := outcomeOf(k.dir)
-	if err == nil && again != end {
-		err = fmt.Errorf("a further run changed something\n%s", firstDifference(end, again))
+	if err == nil && again != outcome {
+		err = fmt.Errorf("a further run changed something\n%s", firstDifference(outcome, again))
 	}
 	return errors.Join(err, wholeRecords(k.dir))
 }

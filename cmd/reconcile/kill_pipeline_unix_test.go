@@ -3,11 +3,20 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/mutants"
 )
 
 // pipelineFiles are a tree with two engineers who work at once. The inspector and the tester send the change of each back once; then a person has
@@ -39,29 +48,33 @@ spec:
 `,
 }
 
-// A tool leaves its start as an agent does: under the key of the verification in whose checkout it is.
+// A tool leaves its start as an agent does: under the key of the verification, which the reconcile that runs it has in its environment.
 const (
 	toolHead = `#!/bin/sh
 case "$*" in *--version*) exit ;; esac
 case $PWD in *reconcile-control-*) echo "./adder.py:1:1: F401 'os' imported but unused"; exit 1 ;; esac
-export RECONCILE_ROOT='TREE'; at=${PWD##*/check.}; RECONCILE_RUN=dags/${at%%.*}/${at#*.}
+export RECONCILE_ROOT='TREE'; RECONCILE_RUN=$PWD
+if [ -r /proc/$PPID/environ ]; then RECONCILE_RUN=$(tr '\0' '\n' < /proc/$PPID/environ | sed -n 's/^RECONCILE_RUN=\(.*\)\.check$/\1/p'); fi
 `
-	inspectTool = toolHead + liveHead + `for f in adder sorter viewer; do
+	inspectTool = toolHead + liveHead + `for f in adder sorter viewer old; do
+  case "$*" in *$f.py*) ;; *.py*) continue ;; esac
   if grep -qs bad $f.py; then echo "./$f.py:1:1: F401 'os' imported but unused"; code=1; fi
 done
 exit ${code-0}
 `
-	testTool = toolHead + agentHead + `for a; do case $a in --junitxml=*) report=${a#--junitxml=} ;; esac; done
-` + takesLong + `exec > "$report"
+	testTool = toolHead + liveHead + `for a; do case $a in --junitxml=*) report=${a#--junitxml=} ;; esac; done
+exec > "$report"
 echo '<testsuite>'
-for f in adder sorter viewer; do
-  [ -e $f.py ] || continue
+for f in adder sorter viewer old together; do
+  case "$*" in *test_$f.py*) ;; *.py*) continue ;; esac
+  code=$f; [ $f = together ] && code=old
+  [ -e $code.py ] || continue
   echo "<testcase classname='test_$f' name='test_one' file='test_$f.py' time='0.01'>"
-  if ! grep -q good $f.py; then echo "<failure message='assert 2 == 3'>E   assert 2 == 3</failure>"; code=1; fi
+  if [ $f != old ] && ! grep -q good $code.py; then echo "<failure message='assert 2 == 3'>E   assert 2 == 3</failure>"; failed=1; fi
   echo '</testcase>'
 done
 echo '</testsuite>'
-exit ${code-0}
+exit ${failed-0}
 `
 )
 
@@ -131,4 +144,184 @@ func TestPipelinesKilledTenTimes(t *testing.T) {
 			t.Error(left)
 		}
 	}
+}
+
+// verifiedFiles are a tree in which one pipeline and then its session are verified: the engineer hands over, is sent back by the inspector and
+// by the tester, and lands; then the inspection and the tests of the session find something once each, which an architect plans to mend.
+func verifiedFiles() map[string]string {
+	files := maps.Clone(pipelineFiles)
+	for _, f := range []string{"specs/agents/reviewer.yaml", "test_sorter.py", "test_viewer.py"} {
+		delete(files, f)
+	}
+	files[".gitignore"] += "specs/planchanges/\nspecs/observations/\nspecs/dags/work-*\nmemory/\n"
+	files["old.py"], files["test_old.py"], files["test_together.py"] = "bad\n", "import old\n", "import os\n"
+	files["specs/sessions/work.yaml"] = "apiVersion: reconcile.dev/v1alpha1\nkind: Session\nmetadata: {name: work}\n" +
+		"spec: {title: Work, whenDone: complete, pipeline: {}, quality: {fix: true}}\n"
+	files["specs/agents/coder.yaml"] = agentSpec("coder", "role: engineer, workspace: clone, sandbox: {level: none}, runner: {command: {argv: [sh, agents/coder.sh], output: json}}")
+	files["specs/agents/lead.yaml"] = agentSpec("lead", "role: architect, workspace: inPlace, sandbox: {level: none}, runner: {command: {argv: [sh, agents/lead.sh], output: json}}")
+	files["agents/coder.sh"] = liveHead + `case $RECONCILE_NODE$(cat) in
+mend*'assert 2 == 3'*) echo good > old.py ;;
+mend*) echo neither > old.py ;;
+*'sent back by the tester'*) echo good > adder.py ;;
+*'sent back by the inspector'*) echo neither > adder.py ;;
+*'as pipeline 1 of it'*) echo bad > adder.py ;;
+*) echo half > adder.py; echo '{"reconcile": 1, "status": "needs_handoff", "summary": "Half.", "remaining": ["the rest"]}'; exit ;;
+esac
+echo '{"reconcile": 1, "status": "done", "result": "ok"}'
+`
+	files["agents/lead.sh"] = liveHead + `case $(cat) in
+*'Plan how it is mended'*) echo '{"tasks": [{"name": "mend", "agent": "coder", "files": ["old.py"], "prompt": "Mend it."}]}' ;;
+*) echo '{"accept": true, "instructions": "Be good."}' ;;
+esac
+`
+	files["specs/dags/team.yaml"] = `apiVersion: reconcile.dev/v1alpha1
+kind: DAG
+metadata: {name: team}
+spec: {session: work, nodes: [{name: adder, agent: coder, prompt: Write adder.py.}]}
+`
+	return files
+}
+
+// TestSessionKilledAtEachStep has programs kill the reconcile that started them, as they begin or end their work: every turn of the engineer
+// and of the architect, each inspection and each test, of the pipelines and of the session. What began before the kill goes on beside the next
+// run until that ends it. Each step is struck once in one tree, and a step that varies ten times in a row. The end is always that of a run that nothing
+// happened to.
+func TestSessionKilledAtEachStep(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs a session with many kills")
+	}
+	t.Parallel()
+	undisturbed := newPipelineTree(t, verifiedFiles(), "adder.py", "old.py")
+	undisturbed.run(0)
+	want, steps := undisturbed.verified(), len(undisturbed.starts())
+	for _, text := range []string{"session Completed Verified True", "\nadder.py: good", "\nold.py: good", "dag/team:adder/0 dag/team:adder/1 ", "\nDo mend of dag/work-fix-2\n"} {
+		if !strings.Contains(want, text) {
+			t.Fatalf("undisturbed, it ended without %q:\n%s", text, want)
+		}
+	}
+	type plan struct{ name, strikes string }
+	var plans []plan
+	t.Logf("%d steps", steps)
+	for _, when := range []string{"begin", "end"} {
+		each := ""
+		for i := range steps {
+			each += fmt.Sprintln(1+2*i, when) // the start that comes next is that of the same step
+		}
+		plans = append(plans, plan{"each at its " + when, each})
+		for step := range steps {
+			if !mutants.All() && rand.IntN(2*steps) != 0 {
+				continue
+			}
+			ten := ""
+			for i := range 10 {
+				ten += fmt.Sprintln(1+step+i, when)
+			}
+			plans = append(plans, plan{fmt.Sprintf("step %d ten times at its %s", step+1, when), ten})
+		}
+	}
+	for _, p := range plans {
+		t.Run(p.name, func(t *testing.T) {
+			k := newPipelineTree(t, verifiedFiles(), "adder.py", "old.py")
+			writeFiles(t, filepath.Dir(k.dir), map[string]string{"strikes": p.strikes})
+			for before := -1; before < k.kills; {
+				before = k.kills
+				k.run(0)
+			}
+			if planned := strings.Count(p.strikes, "\n"); k.kills < planned/2 { // what is left of a killed run starts tools, too
+				t.Errorf("%d of %d kills in %d starts", k.kills, planned, len(k.starts()))
+			}
+			if got := k.verified(); got != want {
+				t.Errorf("after %d kills:\n%s", k.kills, firstDifference(want, got))
+			}
+			if twice, err := os.ReadFile(filepath.Join(k.dir, "../twice")); err == nil {
+				t.Errorf("these ran beside another one in their workspace: %s", twice)
+			}
+			if left := k.git("status", "--porcelain", "--untracked-files=no"); left != "" {
+				t.Errorf("not committed: %s", left)
+			}
+			starts := len(k.starts())
+			if k.run(0); len(k.starts()) != starts {
+				t.Errorf("a further run did something: %q", k.starts()[starts:])
+			}
+		})
+	}
+}
+
+// starts are the keys of the runs that began, in their order.
+func (k *killedTree) starts() []string {
+	data, _ := os.ReadFile(filepath.Join(k.dir, "../effects"))
+	return strings.Fields(string(data))
+}
+
+// landed is the end of a tree, with its hand-offs and the commits.
+func (k *killedTree) landed() string { return k.handedOver() + k.git("log", "--format=%s") }
+
+// handedOver is the end of a DAG, with its hand-offs and their records.
+func (k *killedTree) handedOver() string {
+	var lines []string
+	for _, n := range k.nodes() {
+		if h := n.Handoff; h != nil {
+			lines = append(lines, fmt.Sprintln("pipeline", h.Index))
+			for _, x := range h.Chain {
+				lines = append(lines, fmt.Sprintln(x.Index, x.Phase, x.Reason, x.Instructions))
+			}
+		}
+	}
+	err := eachJSON(k.dir, "state/checkpoints/*/*.json", func(c schemas.Checkpoint) error {
+		lines = append(lines, fmt.Sprintln(c.Handoff.OldPipelineID, c.Handoff.NewPipelineID, c.Handoff.HandoffReason, c.Handoff.Engineer.Remaining, len(c.Handoff.Inspector.PendingForEngineer)))
+		return nil
+	})
+	if err != nil {
+		k.Fatal(err)
+	}
+	return k.end() + "\n" + strings.Join(lines, "")
+}
+
+// verified is the end of a tree whose session was verified.
+func (k *killedTree) verified() string {
+	k.Helper()
+	data, err := os.ReadFile(filepath.Join(k.dir, "state/sessions/work.json"))
+	var st struct{ Status schemas.SessionStatus }
+	if err = errors.Join(err, json.Unmarshal(data, &st)); err != nil {
+		k.Fatal(err)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "session %s", st.Status.Phase)
+	for _, c := range st.Status.Conditions {
+		if c.Type == "Verified" {
+			fmt.Fprintf(&b, " Verified %s %s", c.Status, c.Reason)
+		}
+	}
+	team := k.dag
+	defer func() { k.dag = team }()
+	for _, k.dag = range []string{team, "work-fix-1-plan", "work-fix-1", "work-fix-2-plan", "work-fix-2"} {
+		end := k.handedOver()
+		if k.dag != team { // whose keys have a commit, and so the time of it
+			end = regexp.MustCompile("sha256:[0-9a-f]+").ReplaceAllString(end, "")
+		}
+		b.WriteString("\n" + end)
+	}
+	return b.String() + k.git("log", "--format=%s")
+}
+
+// eachJSON calls do with the value of each file that matches.
+func eachJSON[T any](root, pattern string, do func(T) error) error {
+	files, err := filepath.Glob(filepath.Join(root, pattern))
+	if err != nil {
+		return err
+	}
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		var v T
+		if err := json.Unmarshal(data, &v); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if err := do(v); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -20,10 +19,14 @@ import (
 	"reconcile.dev/reconcile/state/mutants"
 )
 
-// liveHead is put in front of the agents that are killed: each leaves its run in ../effects, and in ../twice if another run under its key
-// lives. It takes a while, so that kills meet it.
-const liveHead = agentHead + `key=$(printf %s "$RECONCILE_RUN" | sed 's/-[0-9]*$//' | tr / _)
-live=$RECONCILE_ROOT/../live; mkdir -p "$live"
+// liveHead is put in front of the agents that are killed: each leaves its run in ../effects, and in ../twice if another run in its workspace
+// lives, or one under its key if it has none. It takes a while, so that kills meet it. Where ../strikes has the number of its start, it kills reconcile itself.
+const liveHead = agentHead + `live=$RECONCILE_ROOT/../live; mkdir -p "$live"
+start=$(grep -c . "$live/../effects")
+case $PWD in
+"$RECONCILE_ROOT"*) key=$(printf %s "$RECONCILE_RUN" | sed 's/-[0-9]*$//' | tr / _) ;;
+*) key=${PWD##*/} ;;
+esac
 for other in "$live/$key".*; do
   [ -e "$other" ] || continue
   case $(ps -o stat= -p "${other##*.}") in
@@ -32,7 +35,9 @@ for other in "$live/$key".*; do
   esac
 done
 : > "$live/$key.$$"
-trap 'rm -f "$live/$key.$$"' EXIT
+strike() { if grep -qsx "$start $1" "$live/../strikes"; then kill -9 "$(cat "$live/../pid")"; fi; }
+trap 'rm -f "$live/$key.$$"; strike end' EXIT
+strike begin
 ` + takesLong
 
 // takesLong is the line of a program that takes a while.
@@ -61,10 +66,13 @@ func newKilledTree(t *testing.T, files map[string]string, dag string, makes ...s
 func (k *killedTree) run(after time.Duration) {
 	k.Helper()
 	recorded, before := recordedKeys(k.dir), effects(k.dir)
-	cmd := exec.Command(k.bin, "-q")
-	var out bytes.Buffer
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = k.dir, k.env, &out, &out
-	cmd.WaitDelay = time.Second // what lives on may hold the output
+	cmd := exec.Command("sh", "-c", `echo $$ > ../pid; exec "$0" -q`, k.bin)
+	out, err := os.CreateTemp(k.home, "out") // a file: what lives on keeps nobody waiting for its end
+	if err != nil {
+		k.Fatal(err)
+	}
+	defer out.Close()
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = k.dir, k.env, out, out
 	if err := cmd.Start(); err != nil {
 		k.Fatal(err)
 	}
@@ -77,7 +85,8 @@ func (k *killedTree) run(after time.Duration) {
 	case cmd.ProcessState.ExitCode() < 0:
 		k.kills++
 	case cmd.ProcessState.ExitCode() != 0:
-		k.Fatalf("exit %d: %s", cmd.ProcessState.ExitCode(), out.String())
+		said, _ := os.ReadFile(out.Name())
+		k.Fatalf("exit %d: %s", cmd.ProcessState.ExitCode(), said)
 	}
 	after2 := effects(k.dir)
 	for _, key := range recorded {

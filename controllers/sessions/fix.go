@@ -1,8 +1,10 @@
 package sessions
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -14,8 +16,8 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// What mends the work of a session is a DAG of its own: one task for each agent whose files were found wanting. Where there is an architect,
-// it plans the tasks first, in a DAG before that one.
+// What mends the work of a session is a DAG of its own: one task for each folder in which something was found, and each agent who changed that
+// there. Where there is an architect, it plans the tasks first, in a DAG before that one.
 
 // FixDAG is the DAG that a session needs to mend what its verification found; nil for none, or while it exists.
 func FixDAG(t *state.Tree, session *state.Entry) (name string, dag *schemas.DAGSpec) {
@@ -99,45 +101,70 @@ func correctionsOf(t *state.Tree, session *state.Entry, st *schemas.QualityStatu
 	return nil, nil
 }
 
-// planned are the tasks of an architect's plan.
+// planned are the tasks of an architect's plan. What is about no file of any of them is told to all, and so is each failed test.
 func planned(c *agentio.Corrections, all []checks.Finding, tasks []agentio.FixTask) (out []schemas.Node) {
+	var own []string
 	for _, t := range tasks {
-		own := *c
-		own.Files, own.Also, own.Plan = t.Files, nil, t.Prompt
-		own.Text = textOf(all, func(f checks.Finding) bool { return f.File == "" || slices.Contains(t.Files, f.File) })
-		out = append(out, schemas.Node{Name: t.Name, Agent: t.Agent, Needs: t.Needs, Prompt: own.Prompt(), Touches: globsOf(own.Scope())})
+		own = append(own, t.Files...)
+	}
+	for _, t := range tasks {
+		its := task(c, all, t.Files, own)
+		its.Also, its.Plan = nil, t.Prompt
+		out = append(out, schemas.Node{Name: t.Name, Agent: t.Agent, Needs: t.Needs, Prompt: its.Prompt(), Touches: globsOf(its.Scope())})
 	}
 	return out
 }
 
-// byRule has each file mended by the agent that changed it last, else by the first engineer. Findings without a file go to all.
+// mostByRule bounds the tasks that are made without a plan.
+const mostByRule = 20
+
+// byRule has the files of each folder mended in a task of the agent that changed them last, else of the first engineer. Where what was found may
+// come from elsewhere, each agent has one task.
 func byRule(t *state.Tree, session string, c *agentio.Corrections, all []checks.Finding) (out []schemas.Node) {
-	last, files := changedBy(t, session), map[string][]string{}
-	for _, f := range c.Files {
-		who := last[f]
-		if !slices.Contains(c.Engineers, who) {
-			who = c.Engineers[0]
+	type part struct{ agent, folder string }
+	last := changedBy(t, session)
+	divide := func(folder func(string) string) map[part][]string {
+		files := map[part][]string{}
+		for _, f := range c.Files {
+			who := last[f]
+			if !slices.Contains(c.Engineers, who) {
+				who = c.Engineers[0]
+			}
+			in := part{who, folder(f)}
+			files[in] = append(files[in], f)
 		}
-		files[who] = append(files[who], f)
+		return files
+	}
+	elsewhere := func(f checks.Finding) bool { return !slices.Contains(c.Files, f.File) }
+	files := divide(path.Dir)
+	if len(files) > mostByRule || len(c.Also) > 0 || c.Anywhere || slices.ContainsFunc(all, elsewhere) {
+		files = divide(func(string) string { return "" })
 	}
 	if len(files) == 0 {
-		files[c.Engineers[0]] = nil
+		files[part{agent: c.Engineers[0]}] = nil
 	}
-	for _, who := range c.Engineers {
-		its, ok := files[who]
-		if !ok {
-			continue
+	parts := slices.SortedFunc(maps.Keys(files), func(a, b part) int {
+		return cmp.Or(cmp.Compare(a.agent, b.agent), cmp.Compare(a.folder, b.folder))
+	})
+	for i, in := range parts {
+		its, name := task(c, all, files[in], c.Files), "fix"
+		if len(parts) > 1 {
+			name = fmt.Sprintf("fix-%d", i+1)
 		}
-		own := *c
-		own.Files = its
-		own.Text = textOf(all, func(f checks.Finding) bool { return !slices.Contains(c.Files, f.File) || slices.Contains(its, f.File) })
-		name := "fix"
-		if len(files) > 1 {
-			name = fmt.Sprintf("fix-%d", len(out)+1)
-		}
-		out = append(out, schemas.Node{Name: name, Agent: who, Prompt: own.Prompt(), Touches: globsOf(own.Scope())})
+		out = append(out, schemas.Node{Name: name, Agent: in.agent, Prompt: its.Prompt(), Touches: globsOf(its.Scope())})
 	}
 	return out
+}
+
+// task are those of the corrections that are for somebody who changes some files, where others see to own: what was found in the files, what is
+// in none that anybody sees to, and failed tests, whose cause may be anywhere.
+func task(c *agentio.Corrections, all []checks.Finding, files, own []string) *agentio.Corrections {
+	its := *c
+	its.Files = files
+	its.Text = textOf(all, func(f checks.Finding) bool {
+		return c.From == schemas.RoleTester || !slices.Contains(own, f.File) || slices.Contains(files, f.File)
+	})
+	return &its
 }
 
 func textOf(all []checks.Finding, in func(checks.Finding) bool) string {
