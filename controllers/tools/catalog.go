@@ -16,6 +16,9 @@ type Tool struct {
 	Packages  map[string]string `json:"packages,omitempty"` // the name in a manifest, by ecosystem, as package manifests names them
 	Version   []string          `json:"version,omitempty"`  // arguments that print the version; none: --version
 	Install   map[string]string `json:"install,omitempty"`  // the argument of a package manager, by its name: npm, pip, uv, go, cargo, dotnet, gem
+	// Leaves are the folders, which end with a slash, and the files that it leaves beside the files of a name or pattern; of "" in any folder. As output they
+	// are no files of the project where git does not track them.
+	Leaves map[string][]string `json:"leaves,omitempty"`
 	// Opted says that it counts only where the project names it, not where it is merely installed.
 	Opted bool `json:"opted,omitempty"`
 	// Deep says that its check of a folder includes all below, whatever configuration they have.

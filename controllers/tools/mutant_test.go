@@ -12,6 +12,8 @@ var faults = []mutants.Mutant{
 	{"a linter of files judges what used a removed one", "removals.go", "(r.ByPackage() || !r.Named())", "true", "TestRemovals"},
 	{"packages that import a removed file are passed over", "removals.go", "folders[checks.Folder(f)] == \"\" && !slices.Contains(j.Asked, f)", "!slices.Contains(j.Asked, f)", "TestRemovals"},
 	{"a package that is gone has no users", "removals.go", "return !hasFolder(left, checks.Folder(f))", "return false", "TestRemovals"},
+	{"a folder without its manifest is output", "outputs.go", "if pattern != \"\" {", "if false {", "TestOutputs"},
+	{"a folder hides others that begin so", "outputs.go", "\"/\"+folder+\"/\"", "folder+\"/\"", "TestOutputs"},
 	{"an assertion of a constant counts", "assertions.go", "n > 0 && !isConstant(trimmed)", "n > 0", "TestDoubts"},
 	{"an assertion that is commented out counts", "assertions.go", "case strings.HasPrefix(trimmed, comment), trimmed == \"\":", "case trimmed == \"\":", "TestDoubts"},
 	{"fewer assertions raise no doubt", "assertions.go", "if fewer <= 0 || ", "if true || ", "TestDoubts"},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/controllers/checks"
+	"reconcile.dev/reconcile/controllers/tools"
 	"reconcile.dev/reconcile/state/disk"
 	"reconcile.dev/reconcile/state/regular"
 )
@@ -21,8 +22,8 @@ const (
 	cacheSignature = "Signature: 8a477f597d28d172789f06886806bc55"
 )
 
-// WithoutCaches returns the files of a project that are not in folders which tools marked as their caches. Only what git does not track can be such: a mark
-// hides no file of a commit, nor itself, and none hides the whole project.
+// WithoutCaches returns the files of a project that its tools did not leave there: by their names, or in folders which they marked as their caches. Only
+// what git does not track can be such. A mark hides not itself, and none hides the whole project.
 func WithoutCaches(root string, files, untracked []string) []string {
 	var caches []string
 	for _, f := range untracked {
@@ -34,13 +35,10 @@ func WithoutCaches(root string, files, untracked []string) []string {
 			caches = append(caches, dir)
 		}
 	}
-	if len(caches) == 0 {
-		return files
-	}
-	cached := map[string]bool{}
+	output, cached := tools.Outputs(files), map[string]bool{}
 	for _, f := range untracked {
 		in := func(dir string) bool { return strings.HasPrefix(f, dir) }
-		cached[f] = path.Base(f) != cacheTag && slices.ContainsFunc(caches, in)
+		cached[f] = output(f) || path.Base(f) != cacheTag && slices.ContainsFunc(caches, in)
 	}
 	return slices.DeleteFunc(slices.Clone(files), func(f string) bool { return cached[f] })
 }

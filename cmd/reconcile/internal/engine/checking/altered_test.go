@@ -84,7 +84,7 @@ func TestAltered(t *testing.T) {
 	}
 }
 
-// What git does not track in a folder with the mark of a cache is no file of the project; the mark itself is.
+// What tools left, and git does not track, is no file of the project; the mark of a cache itself is.
 func TestWithoutCaches(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"CACHEDIR.TAG": cacheSignature, "target/CACHEDIR.TAG": cacheSignature + "\n# cargo", "src/CACHEDIR.TAG": "no mark"} {
@@ -92,9 +92,9 @@ func TestWithoutCaches(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	untracked := []string{"CACHEDIR.TAG", "new.rs", "src/CACHEDIR.TAG", "src/new.rs", "target/CACHEDIR.TAG", "target/debug/a.d", "target/info.json", "targets/a.rs"}
-	all := append(slices.Clone(untracked), "src/lib.rs", "target/kept.rs")
-	want := []string{"CACHEDIR.TAG", "new.rs", "src/CACHEDIR.TAG", "src/new.rs", "target/CACHEDIR.TAG", "targets/a.rs", "src/lib.rs", "target/kept.rs"}
+	untracked := []string{"CACHEDIR.TAG", "new.rs", "src/CACHEDIR.TAG", "src/new.rs", "target/CACHEDIR.TAG", "target/debug/a.d", "target/info.json", "targets/a.rs", "web/__pycache__/a.pyc"}
+	all := append(slices.Clone(untracked), "old/__pycache__/a.pyc", "src/lib.rs", "target/kept.rs")
+	want := []string{"CACHEDIR.TAG", "new.rs", "src/CACHEDIR.TAG", "src/new.rs", "target/CACHEDIR.TAG", "targets/a.rs", "old/__pycache__/a.pyc", "src/lib.rs", "target/kept.rs"}
 	if got := WithoutCaches(dir, all, untracked); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

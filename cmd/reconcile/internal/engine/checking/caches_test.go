@@ -85,6 +85,7 @@ var faults = []mutants.Mutant{
 	{"a mark hides the whole project", "altered.go", "name != cacheTag || dir == \"\"", "name != cacheTag", "TestWithoutCaches"},
 	{"a mark hides itself", "altered.go", "path.Base(f) != cacheTag && ", "", "TestWithoutCaches"},
 	{"any file of that name is a mark", "altered.go", "err == nil && bytes.HasPrefix(text, []byte(cacheSignature))", "err == nil && bytes.HasPrefix(text, nil)", "TestWithoutCaches"},
+	{"what tools leave is a file of the project", "altered.go", "output(f) || ", "output(f) && false || ", "TestWithoutCaches"},
 	{"a mark hides files of a commit", "altered.go", "return cached[f]", "return cached[f] || slices.ContainsFunc(caches, func(dir string) bool { return strings.HasPrefix(f, dir) })", "TestWithoutCaches"},
 	{"a time that a tool set is believed", "altered.go", "!is.gone && at.Add(checks.ClockTick).After(began)", "!is.gone", "TestAltered"},
 }
