@@ -45,6 +45,7 @@ type Role struct {
 	Stream         string          `json:"stream,omitempty"`         // stdout, stderr or both; none: stdout
 	Clean          []int           `json:"clean,omitempty"`          // exit codes without findings or failures; none: 0
 	Found          []int           `json:"found,omitempty"`          // exit codes with findings or failures; none: 1
+	Fresh          []string        `json:"fresh,omitempty"`          // variables that name the folder of a cache by which it takes a file of the same time and size for the same: it gets an empty one
 	List           bool            `json:"list,omitempty"`           // it takes files only, so that all are named when the whole folder is checked
 	TestFiles      []string        `json:"testFiles,omitempty"`      // patterns of path.Match for the names of files with tests
 	One            []string        `json:"one,omitempty"`            // runs one test: {test}, {suite}, {file}

@@ -70,6 +70,7 @@ func TestOwnCommand(t *testing.T) {
 		{"eslint", `"lint": "eslint . | tee out"`, "", ""},
 		{"eslint", `"lint": "eslint . && prettier --check ."`, "", ""},
 		{"eslint", `"lint": "eslint --fix ."`, "", ""},
+		{"eslint", `"lint": "eslint --cache ."`, "", ""},
 		{"eslint", `"lint": "eslint -f unix ."`, "", ""},
 		{"eslint", `"lint": "eslint ' src/*.js'"`, "", ""},
 		{"eslint", `"lint": "wrapped eslint ."`, "", ""},

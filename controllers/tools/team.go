@@ -105,9 +105,10 @@ func (r Role) appended(program, command string) (more []string, ok bool) {
 	return more, true
 }
 
-// otherForms are flags with which a tool writes files, waits, prints in another form or hides its exit code.
+// otherForms are flags with which a tool writes files, waits, prints in another form, hides its exit code, or believes a
+// cache that takes a file of the same time and size for the same.
 var otherForms = []string{"--fix", "--write", "-w", "-i", "--watch", "--watchAll", "--ui", "-o", "--output-file", "--outputFile", "-f", "--format", "--reporter", "--reporters", "-R", "--check",
-	"-c", "--list-different", "--exit-zero", "--pretty", "--json", "--build", "-b"}
+	"-c", "--list-different", "--exit-zero", "--pretty", "--json", "--build", "-b", "--cache", "--cache-dir", "--cache-location"}
 
 // recipe is the only line of a target's recipe in a Makefile; "" for a target with needs, several lines, or one whose errors are ignored.
 func recipe(text, target string) string {

@@ -295,6 +295,9 @@ func (c *Checker) execute(ctx context.Context, t tools.Discovered, argv []string
 	if name := filepath.Base(t.Program); name == argv[0] || slices.Contains([]string{".exe", ".cmd", ".bat"}, filepath.Ext(name)) && strings.HasPrefix(name, argv[0]+".") {
 		p.Path = t.Program
 	}
+	for _, v := range t.Role.Fresh {
+		p.Set = append(slices.Clone(p.Set), v+"="+filepath.Join(scratch, "fresh", v))
+	}
 	if c.confined() {
 		write := []string{c.Root, scratch}
 		set, shared := c.caches(scratch, p.Path != "" && c.shares(t, argv))

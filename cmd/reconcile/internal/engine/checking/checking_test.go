@@ -80,3 +80,23 @@ func TestScopedControl(t *testing.T) {
 		t.Errorf("%+v, %v", check, err)
 	}
 }
+
+// A tool whose cache believes times has an empty one in each run, wherever the user wants it.
+func TestFreshCache(t *testing.T) {
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Setenv("X_CACHE", t.TempDir())
+	tool := tools.Discovered{Tool: "x", Program: sh, Role: tools.Role{Check: []string{filepath.Base(sh), "-c", `test ! -e "$X_CACHE/believed" || exit 0; mkdir -p "$X_CACHE"; echo >"$X_CACHE/believed"; echo "a.x:1:1: error: a"; exit 1`},
+		Output: "gcc", Fresh: []string{"X_CACHE"}}}
+	c := Checker{Root: t.TempDir(), Environ: os.Environ(), Timeout: time.Minute}
+	for range 2 {
+		if got, err := c.Run(t.Context(), []tools.Job{{Tool: tool}}); err != nil || got[0].Outcome != checks.Failed {
+			t.Fatalf("%+v, %v", got, err)
+		}
+	}
+	if entries, err := os.ReadDir(os.Getenv("X_CACHE")); err != nil || len(entries) > 0 {
+		t.Error(entries, err)
+	}
+}
