@@ -41,7 +41,7 @@ var silenced = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // Doubts says why a change may pass because the checks see less: tests that are gone or skipped, or assert less; findings that are silenced; and what says
-// which checks there are, in files of their own, in sections of manifests, and in commands of builds and CI; dependencies that are replaced in lock files. none where it does nothing of that.
+// which checks there are, in files of their own, in sections of manifests, and in commands of builds and CI; dependencies that are replaced in lock files and manifests. none where it does nothing of that.
 // files are those of a diff; read returns the text of one before or after the change. It looks at names and lines, without a parser.
 func Doubts(files []preview.File, read func(file string, after bool) ([]byte, error)) (out []string) {
 	gone, there := map[string]string{}, map[string]bool{}
@@ -60,6 +60,9 @@ func Doubts(files []preview.File, read func(file string, after bool) ([]byte, er
 			case runByChecks(p):
 				out = append(out, fmt.Sprintf("changes %s, which checks run", p))
 			}
+		}
+		if slices.Contains(binaryLocks, path.Base(before)) && f.Status != preview.Added {
+			out = append(out, fmt.Sprintf("changes %s, which nobody can read", before))
 		}
 		if isSnapshot(before) && f.Status != preview.Added {
 			out = append(out, fmt.Sprintf("changes %s, which tests expect", before))
@@ -82,9 +85,8 @@ func Doubts(files []preview.File, read func(file string, after bool) ([]byte, er
 				out = append(out, fmt.Sprintf("changes %s, which nobody could read", f.Path))
 			case wasTest && isTest:
 				asserts.add(before, f.Path, was, is)
-			case locks:
+			default:
 				out = append(out, replaced(f.Path, was, is)...)
-			case built:
 				for _, part := range differs(f.Path, was, is) {
 					out = append(out, fmt.Sprintf("changes %s: %s", f.Path, part))
 				}

@@ -190,6 +190,10 @@ func TestDoubts(t *testing.T) {
   }
 }`
 	const nuget = `{"version": 1, "dependencies": {"net8.0": {"xunit": {"type": "Direct", "requested": "[2.5.0, )", "resolved": "2.5.0", "contentHash": "a=="}, "own": {"type": "Project"}}}}`
+	const node = `{"name": "a", "dependencies": {"b": "1", "g": "git+https://git.example/g.git#a"}, "devDependencies": {"jest": "^29.0.0"}}`
+	const crate = "[package]\nname = \"a\"\n[dependencies]\nserde = \"1\"\n[features]\n"
+	const python = "[build-system]\nrequires = [\"setuptools\"]\n[project]\nname = \"a\"\ndependencies = [\"pytest>=8\"]\n[dependency-groups]\ndev = [\"mypy\"]\n"
+	const poetries = "[tool.poetry.group.dev.dependencies]\npytest = \"^8\"\n"
 	const pip = "--index-url https://pypi.example/simple\n\nattrs==23.1.0 \\\n    --hash=sha256:one \\\n    --hash=sha256:two\n    # via pytest\npytest[x]==8.0.0 ; python_version > '3' --hash=sha256:three\ng @ git+https://git.example/g.git@aa\n"
 	cheats = append(cheats, []kase{
 		{"replaces a package of bun", edit("bun.lock", bun, "sha512-a", "sha512-x"), []string{"has other content of @x/jest 29.7.0 in bun.lock"}},
@@ -217,8 +221,40 @@ func TestDoubts(t *testing.T) {
 		{"requires another version", edit("requirements.txt", strings.Replace(pip, "three", "x", 1), "==8.0.0", "==8.1.0"), nil},
 		{"requires what was published later, too", edit("requirements.txt", pip, "--hash=sha256:three", "--hash=sha256:four --hash=sha256:three"), nil},
 		{"requires another commit", edit("requirements.txt", pip, "@aa", "@bb"), nil},
-		{"begins to require with checksums", one("requirements.txt", "attrs==23.1.0\n", "--index-url https://pypi.example/simple\nattrs==23.1.0 --hash=sha256:one\n"), nil},
-		{"requires without checksums", one("requirements.txt", "pytest==8.0.0\n", "pytest==8.0.0\ng @ git+https://git.example/g.git\n"), nil},
+		{"begins to require with checksums", one("requirements.txt", "attrs==23.1.0\n", "attrs==23.1.0 --hash=sha256:one\n"), nil},
+		{"requires one more without checksums", one("requirements.txt", "pytest==8.0.0\n", "pytest==8.1.0\nattrs\n-r more.txt\n"), nil},
+		{"requires from a repository", one("requirements.txt", "pytest==8.0.0\n", "pytest==8.0.0\ng @ git+https://git.example/g.git\n"), []string{"has g come from elsewhere in requirements.txt"}},
+		{"requires an archive", one("requirements.txt", "pytest\n", "https://example.org/pytest.whl\n"), []string{"has https://example.org/pytest.whl come from elsewhere in requirements.txt"}},
+		{"requires from another server", one("requirements-dev.txt", "pytest==8.0.0\n", "-i https://example.org/simple\npytest==8.0.0\n"), []string{"has pytest 8.0.0 come from elsewhere in requirements-dev.txt"}},
+
+		{"declares a folder in place of a package", edit("package.json", node, `"^29.0.0"`, `"file:fake"`), []string{"has jest come from elsewhere in package.json"}},
+		{"declares another package in its place", edit("package.json", node, `"^29.0.0"`, `"npm:jost@^29.0.0"`), []string{"has jest come from elsewhere in package.json"}},
+		{"declares a repository in its place", edit("package.json", node, `"^29.0.0"`, `"someone/jest#main"`), []string{"has jest come from elsewhere in package.json"}},
+		{"declares one more of a repository", edit("package.json", node, `"b": "1"`, `"b": "1", "c": "git+https://example.org/c.git#v1"`), []string{"has c come from elsewhere in package.json"}},
+		{"overrides a package", edit("package.json", node, `"name"`, `"overrides": {"jest": "file:fake"}, "name"`), []string{"changes package.json: its section overrides"}},
+		{"overrides one of yarn", edit("package.json", node, `"name"`, `"resolutions": {"jest": "1.0.0"}, "name"`), []string{"changes package.json: its section resolutions"}},
+		{"overrides one of pnpm", edit("package.json", node, `"name"`, `"pnpm": {"overrides": {"jest": "1.0.0"}}, "name"`), []string{"changes package.json: its section pnpm.overrides"}},
+		{"overrides one of a workspace", one("pnpm-workspace.yaml", "packages: [a]\n", "packages: [a, b]\noverrides:\n  jest: link:fake\n"), []string{"changes pnpm-workspace.yaml: its section overrides"}},
+		{"declares an absolute folder in place of a crate", edit("Cargo.toml", crate, `serde = "1"`, `serde = {path = "/serde"}`), []string{"has serde come from elsewhere in Cargo.toml"}},
+		{"declares a folder above", edit("Cargo.toml", crate, "[features]", `own = {path = ".."}`+"\n[features]"), []string{"has own come from elsewhere in Cargo.toml"}},
+		{"patches a crate", edit("Cargo.toml", crate, "[features]", "[patch.crates-io]\nserde = {path = \"serde\"}\n[features]"), []string{"changes Cargo.toml: its section patch"}},
+		{"declares a folder in place of a crate", edit("a/Cargo.toml", crate, `serde = "1"`, `serde = {path = "../serde"}`), []string{"has serde come from elsewhere in a/Cargo.toml"}},
+		{"declares a repository in place of a crate", edit("Cargo.toml", crate, `serde = "1"`, `serde = {git = "https://example.org/serde"}`), []string{"has serde come from elsewhere in Cargo.toml"}},
+		{"declares an archive of Python", edit("pyproject.toml", python, `"pytest>=8"`, `"pytest @ https://example.org/pytest.whl"`), []string{"has pytest come from elsewhere in pyproject.toml"}},
+		{"declares an archive in a group", edit("pyproject.toml", python, `"mypy"`, `"mypy @ https://example.org/mypy.whl"`), []string{"has mypy come from elsewhere in pyproject.toml"}},
+		{"has uv take one from a folder", edit("pyproject.toml", python, "[build", "[tool.uv.sources]\npytest = {path = \"fake\"}\n[build"), []string{"changes pyproject.toml: its section tool.uv.sources"}},
+		{"has poetry take one from a repository", edit("pyproject.toml", poetries, `"^8"`, `{git = "https://example.org/p.git", rev = "a"}`), []string{"has pytest come from elsewhere in pyproject.toml"}},
+		{"changes a binary lock file", one("bun.lockb", "a\x00b", "a\x00c"), []string{"changes bun.lockb, which nobody can read"}},
+		{"removes a binary lock file", one("bun.lockb", "a\x00b", ""), []string{"changes bun.lockb, which nobody can read"}},
+
+		{"locks by a binary file", one("bun.lockb", "", "a\x00b"), nil},
+		{"declares another version", edit("package.json", node, "^29.0.0", ">=29 <31"), nil},
+		{"declares more packages", edit("package.json", node, `"b": "1"`, `"b": "1", "c": "workspace:*", "@x/d": "catalog:", "e": "file:packages/e"`), nil},
+		{"declares another commit", edit("package.json", node, "g.git#a", "g.git#b"), nil},
+		{"declares a crate of its own", edit("a/Cargo.toml", crate, "[features]", "own = {path = \"../own\"}\nlog = \"0.4\"\n[features]"), nil},
+		{"declares another version of a crate", edit("Cargo.toml", crate, `serde = "1"`, `serde = {version = "1.1", features = ["derive"]}`), nil},
+		{"declares more of Python", edit("pyproject.toml", python, `"pytest>=8"`, `"pytest>=9", "attrs"`), nil},
+		{"declares a new manifest", one("package.json", "", node), nil},
 		{"replaces a package of yarn", edit("yarn.lock", yarn1, "sha512-a", "sha512-x"), []string{"has other content of @x/jest 29.7.0 in yarn.lock"}},
 		{"replaces one without integrity", edit("yarn.lock", yarn1, "#bb", "#cc"), []string{"has other content of b 1.0.0 in yarn.lock"}},
 		{"takes one of yarn from another server", edit("yarn.lock", yarn1, "https://npm.example/b/", "https://example.org/b/"), []string{"has b 1.0.0 come from elsewhere in yarn.lock"}},

@@ -35,11 +35,17 @@ var lockReaders = map[string]func([]byte) ([]locked, error){"go.sum": lockedInGo
 
 // lockReader is what reads a lock file; nil for another file.
 func lockReader(file string) func([]byte) ([]locked, error) {
-	if read := lockReaders[path.Base(file)]; read != nil || !manifests.IsRequirements(file) {
+	if read := lockReaders[path.Base(file)]; read != nil {
 		return read
 	}
-	return lockedByPip
+	if manifests.IsRequirements(file) {
+		return lockedByPip
+	}
+	return declaredReader(file)
 }
+
+// binaryLocks are lock files that nobody can read.
+var binaryLocks = []string{"bun.lockb"}
 
 // replaced says which dependencies a change of a lock file replaces.
 func replaced(file string, before, after []byte) []string {
@@ -51,10 +57,10 @@ func replaced(file string, before, after []byte) []string {
 	if err != nil {
 		return nil // nothing could be installed by it
 	}
-	if manifests.IsRequirements(file) && !slices.ContainsFunc(was, func(l locked) bool { return len(l.sums) > 0 }) {
-		return nil // it locks nothing
-	}
 	is, err := read(after)
+	if err != nil && declaredReader(file) != nil {
+		return nil // [differs] says so
+	}
 	if err != nil {
 		return []string{fmt.Sprintf("changes %s: it, so that nobody can read it", file)}
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/pelletier/go-toml/v2"
+	"go.yaml.in/yaml/v3"
 	"golang.org/x/mod/modfile"
 )
 
@@ -19,10 +20,13 @@ var checking = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:pre|post)?(?:tests?|lint|vet|check|fmt|format|type-?check|types|coverage|cover|verify|ci|unit|e2e|integration)(?:[-_:.].*)?$`)
 })
 
-// sections are those of manifests in which tools have their settings, besides those of the catalogue.
+// sections are those of manifests in which tools have their settings, besides those of the catalogue, and by which dependencies are replaced.
 var sections = []string{"Cargo.toml#lints", "Cargo.toml#workspace.lints", "package.json#ava", "package.json#c8", "package.json#lint-staged", "package.json#nyc", "package.json#stylelint", "package.json#tap",
 	"package.json#vitest", "package.json#xo", "pyproject.toml#tool.coverage", "pyproject.toml#tool.flake8", "pyproject.toml#tool.isort", "pyproject.toml#tool.poe", "pyproject.toml#tool.taskipy",
-	"pyproject.toml#tool.tox", "setup.cfg#coverage", "setup.cfg#isort", "setup.cfg#pycodestyle", "setup.cfg#tox"}
+	"pyproject.toml#tool.tox", "package.json#overrides", "package.json#resolutions", "package.json#patchedDependencies", "package.json#pnpm.overrides", "package.json#pnpm.patchedDependencies",
+	"package.json#pnpm.packageExtensions", "pnpm-workspace.yaml#overrides", "pnpm-workspace.yaml#patchedDependencies", "pnpm-workspace.yaml#packageExtensions", "Cargo.toml#patch", "Cargo.toml#replace",
+	"pyproject.toml#tool.uv.sources", "pyproject.toml#tool.uv.override-dependencies", "pyproject.toml#tool.uv.index", "pyproject.toml#tool.uv.index-url", "pyproject.toml#tool.uv.extra-index-url",
+	"pyproject.toml#tool.poetry.source", "pyproject.toml#tool.pdm.source", "pyproject.toml#tool.pdm.resolution", "composer.json#repositories", "setup.cfg#coverage", "setup.cfg#isort", "setup.cfg#pycodestyle", "setup.cfg#tox"}
 
 // checkedParts are the parts of a manifest or a build file that configure checks, by their names in words. One that cannot be read is such a
 // part as a whole.
@@ -49,7 +53,7 @@ func checkedParts(file string, text []byte) map[string]string {
 		return out
 	}
 	var doc map[string]any
-	decode := map[string]func([]byte, any) error{".toml": toml.Unmarshal, ".json": json.Unmarshal}[path.Ext(name)]
+	decode := map[string]func([]byte, any) error{".toml": toml.Unmarshal, ".json": json.Unmarshal, ".yaml": yaml.Unmarshal}[path.Ext(name)]
 	if decode == nil || sectionsOf(name) == nil {
 		return nil
 	}
