@@ -126,12 +126,20 @@ func (f *fold) goOn(i int32, c *settle.Command) {
 	if c.Workspace != nil && f.opened(i) != nil { // it has its workspace, and an architect may have changed other nodes in the file
 		c.Workspace.Spec, c.Workspace.Inputs = "", nil
 	}
-	switch {
-	case c.Workspace == nil:
-	case r.reopened != nil && r.last == r.reopened:
-		c.Workspace.Continues = r.reopened.Key
-	case r.kept != nil:
-		c.Workspace.Continues = r.kept.Key
+	if c.Workspace == nil {
+		return
+	}
+	run := r.kept
+	if r.reopened != nil && r.last == r.reopened {
+		run = r.reopened
+	}
+	left := r.verify.change
+	if run != nil {
+		c.Workspace.Continues = run.Key
+		left = run.Workspace
+	}
+	if (run != nil || r.verify.sentBack != nil) && left != nil && left.Commit != "" {
+		c.Workspace.From = &settle.Commit{Base: left.Base, Commit: left.Commit}
 	}
 }
 

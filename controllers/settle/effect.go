@@ -302,6 +302,8 @@ type Workspace struct {
 	Verified bool `json:",omitempty"`
 	// Continues is the key of a run whose changes in it are committed, and whose work goes on; "" for none.
 	Continues string `json:",omitempty"`
+	// From has the commit of the changes with which the work goes on, should there be no workspace any more that has them.
+	From *Commit `json:",omitempty"`
 	// Tests are those that an agent wrote of commits before this one, the present ones last. They are there, and no part of the commit.
 	Tests []Tests `json:",omitempty"`
 	// Attempts begins the keys of the effects that work in it, one after the other: an attempt continues from the
@@ -309,6 +311,9 @@ type Workspace struct {
 	Attempts string
 	Before   string `json:",omitempty"`
 }
+
+// Commit is a commit of changes, and the commit that they are to.
+type Commit struct{ Base, Commit string }
 
 // CheckWorkspace is the kind of a workspace in which a commit is looked at. Nothing of it is kept.
 const CheckWorkspace = "check"

@@ -109,6 +109,18 @@ func (r *Repo) checkOut(ctx context.Context, k *command, co Checkout, index, com
 	return copyFile(index, co.Index)
 }
 
+// Overlay gives a new checkout the files of another commit, and its Index. Its branch and git's own index stay, so that what differs is
+// a change that nobody has committed there.
+func (r *Repo) Overlay(ctx context.Context, co Checkout, commit string) error {
+	k, err := r.gitCommand()
+	if err != nil {
+		return err
+	}
+	in, c := k.inWorkspace(co)
+	_, err = in.quick(ctx, c, "read-tree", "--reset", "-u", commit)
+	return err
+}
+
 // AddWorktree makes co.Dir, which must not exist, a linked work tree of this repository whose branch is at the commit. No
 // hook runs.
 func (r *Repo) AddWorktree(ctx context.Context, co Checkout, commit, branch string) error {

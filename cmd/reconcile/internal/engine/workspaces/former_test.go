@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/proc"
 )
@@ -40,6 +41,51 @@ func TestFormerRepository(t *testing.T) {
 	}
 	if text, err := os.ReadFile(kept[0]); err != nil || string(text) != "precious\n" {
 		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// TestGoesOnFromACommit: a change goes on in a new workspace when its own is gone, as a change of the same base; one that the repository does
+// not have begins anew.
+func TestGoesOnFromACommit(t *testing.T) {
+	for _, kind := range []string{schemas.WorkspaceClone, schemas.WorkspaceWorktree} {
+		t.Run(kind, func(t *testing.T) {
+			f := newFixture(t)
+			f.write("old", "old\n")
+			f.git("add", ".")
+			f.git("commit", "-qm", "old")
+			w := f.open(request("a", "1", kind))
+			f.put(w, "file", "half\n")
+			f.put(w, "new", "new\n")
+			if err := os.Remove(filepath.Join(w.Dir(), "old")); err != nil {
+				t.Fatal(err)
+			}
+			left, err := w.Commit(f.Context(), f.now, nil, nil)
+			if err = errors.Join(err, w.Close(), os.RemoveAll(f.m.dir)); err != nil {
+				t.Fatal(err)
+			}
+			f.git("worktree", "prune")
+			f.git("commit", "-q", "--allow-empty", "-m", "meanwhile")
+			q := request("a", "2", kind)
+			q.Task.Workspace.From = &settle.Commit{Base: left.Base, Commit: left.Commit}
+			w = f.open(q)
+			f.put(w, "more", "more\n")
+			now, err := w.Commit(f.Context(), f.now, nil, nil)
+			if err != nil || now.Base != left.Base || strings.Join(now.Files, " ") != "file more new old" {
+				t.Errorf("%+v, %v", now, err)
+			}
+			if text, err := os.ReadFile(filepath.Join(w.Dir(), "file")); err != nil || string(text) != "half\n" {
+				t.Errorf("%q, %v", text, err)
+			}
+			if err := errors.Join(w.Close(), os.RemoveAll(f.m.dir)); err != nil {
+				t.Fatal(err)
+			}
+			f.git("worktree", "prune")
+			q.Task.Workspace.From.Commit = strings.Repeat("1", len(left.Commit))
+			w = f.open(q)
+			if _, err := os.Stat(filepath.Join(w.Dir(), "old")); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 

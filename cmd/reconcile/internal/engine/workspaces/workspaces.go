@@ -277,6 +277,11 @@ func (m *Manager) claim(ctx context.Context, repo *gitrepo.Repo, q runner.Worksp
 	o := Owner{Name: nameOf(q.Effect.Key), Kind: q.Task.Workspace.Kind, State: Created, Run: q.Effect.Key, Process: proc.Self(),
 		Owner: q.Effect.Owner.String(), Node: q.Effect.Node, Agent: q.Effect.Agent, Attempts: attempts,
 		Base: base.Hash, Branch: q.Task.Workspace.Branch, Target: base.Ref, CreatedAt: now, ChangedAt: now}
+	if from, err := present(ctx, repo, q.Task.Workspace.From); err != nil {
+		return Owner{}, err
+	} else if from != nil {
+		o.Base, o.Commit = from.Base, from.Commit
+	}
 	o.PortBase = m.ports(all)
 	for _, old := range all {
 		if old.Name == o.Name { // a killed process was making it, or somebody removed its folder
@@ -286,6 +291,19 @@ func (m *Manager) claim(ctx context.Context, repo *gitrepo.Repo, q runner.Worksp
 		}
 	}
 	return o, m.write(o)
+}
+
+// present returns a commit of changes if the repository has it, else nil.
+func present(ctx context.Context, repo *gitrepo.Repo, c *settle.Commit) (*settle.Commit, error) {
+	if c == nil {
+		return nil, nil
+	}
+	for _, hash := range []string{c.Base, c.Commit} {
+		if has, err := repo.HasCommit(ctx, hash); err != nil || !has {
+			return nil, err
+		}
+	}
+	return c, nil
 }
 
 // nameOf is the name of a workspace whose first run has that key: dags/checks/build-0123-1 becomes checks.build-0123-1.
@@ -314,6 +332,9 @@ func (m *Manager) make(ctx context.Context, w *workspace, q runner.WorkspaceRequ
 		err = w.repo.AddWorktree(ctx, co, w.owner.Base, w.owner.Branch)
 	default:
 		err = fmt.Errorf("a workspace of the kind %q is not known", w.owner.Kind)
+	}
+	if err == nil && w.owner.Commit != "" {
+		err = w.repo.Overlay(ctx, co, w.owner.Commit)
 	}
 	if err != nil {
 		return err
