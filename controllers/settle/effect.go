@@ -190,6 +190,7 @@ type Command struct {
 	// Env is added to the clean environment, sorted "K=V".
 	Env     []string
 	EnvFrom []Variable `json:",omitempty"` // further variables, by name, whose values are read at the start
+	Session string     `json:",omitempty"` // what the session is about, as JSON; "": nothing
 	Dir     string
 	Stdin   string
 	Timeout time.Duration // 0: none

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -56,6 +57,7 @@ func (b *Binding) fits(want *Binding, gens []int, inputs []string, tools []map[s
 func (b *Binding) bindEffects(p *Plan) {
 	b.commands = make([]atomic.Pointer[settle.Command], len(b.primary))
 	b.Human = make([]bool, len(b.primary))
+	b.about = sessionContext(b.SessionSpec())
 	b.groups = map[string][]settle.Group{"": b.groupsOf(p, "", nil)}
 	for i, o := range b.agents {
 		b.groups[p.Agents[i]] = b.groupsOf(p, p.Agents[i], o.Spec().(*schemas.AgentSpec))
@@ -163,6 +165,7 @@ func withCalls(gs []settle.Group, p *Plan, node string) []settle.Group {
 // session's, the agent's and the node's environment, the later winning, and
 //
 //	RECONCILE_SESSION, RECONCILE_DAG, RECONCILE_NODE   where it belongs
+//	RECONCILE_SESSION_CONTEXT                          what the session is about, as JSON (set by the runner)
 //	RECONCILE_ISSUE                                    the issue's number, if there is one
 //	RECONCILE_ATTEMPT                                  1 for the first attempt
 //	RECONCILE_AGENT, RECONCILE_MODEL                   for agents
@@ -172,7 +175,7 @@ func (b *Binding) newTask(p *Plan, n *schemas.Node, agent string, s *schemas.Ses
 	if a != nil {
 		t, agentEnv = agents.Command(b.settings, agent, a)
 	}
-	t.Limits = n.Limits
+	t.Limits, t.Session = n.Limits, b.about
 	t.Dir, t.OutputFiles, t.OutputJSON, t.OutputSchema = n.WorkingDir, n.Outputs.Files, n.Outputs.JSON, n.Outputs.Schema
 	if n.Script != "" {
 		t.Argv = []string{"sh", "-c", n.Script}
@@ -190,6 +193,30 @@ func (b *Binding) newTask(p *Plan, n *schemas.Node, agent string, s *schemas.Ses
 	b.own(env, p, n, agent, s, a)
 	t.Env, t.EnvFrom = settle.Variables(env)
 	return t
+}
+
+// longestDescription is how many bytes of a session's description its nodes find in their environment.
+const longestDescription = 16 << 10
+
+// sessionContext is what a session is about, as JSON for the environment of its nodes.
+func sessionContext(s *schemas.SessionSpec) string {
+	about := struct {
+		Title       string         `json:"title"`
+		Description string         `json:"description,omitempty"`
+		Issue       int            `json:"issue,omitempty"`
+		Branch      string         `json:"branch,omitempty"`
+		Owner       string         `json:"owner,omitempty"`
+		Metadata    map[string]any `json:"metadata,omitempty"`
+	}{s.Title, s.Description, s.Issue, s.Branch, s.Owner, s.Metadata}
+	if len(about.Description) > longestDescription {
+		about.Description = strings.ToValidUTF8(about.Description[:longestDescription], "") + "…"
+	}
+	data, err := json.Marshal(about)
+	const most = 96 << 10 // of a variable, with its name, Linux takes 128 KiB
+	if err != nil || len(data) > most {
+		return ""
+	}
+	return string(data)
 }
 
 // AttemptVar begins the variable that counts attempts.

@@ -109,6 +109,7 @@ type Binding struct {
 	agents   []*schemas.Object // as plan.Agents
 	spares   []*schemas.Object // the other agents that may do the work of one of these, or verify it, by name
 	settings *schemas.SettingsSpec
+	about    string              // what the session is about, as JSON
 	Inputs   []string            // digest of the declared inputs, by node
 	tools    []map[string]string // versions of the declared tools, by node
 	gens     []int               // retry generation, by node

@@ -9,6 +9,7 @@
 //	RECONCILE_RUN      the effect's key
 //	RECONCILE_ROOT     the absolute path of the tree
 //	RECONCILE_NEEDS    a JSON file with the state, exit code, result and files of each needed node, by name
+//	RECONCILE_SESSION_CONTEXT  Task.Session
 //	RECONCILE_MEMORY   a file with the recall of earlier work, as in the agent's stdin
 //	RECONCILE_RESULT   the path of the JSON file that the node promised to write (outputs.json)
 //	RECONCILE_NEED_<NAME>_RESULT  a needed node's result, if it is at most 4 KiB (64 KiB for all of them)
@@ -16,7 +17,7 @@
 //	RECONCILE_PORT_BASE  the first of the ports that only this workspace uses
 //	RECONCILE_CHAIN    the runs that contain this one; private to reconcile
 //
-// RECONCILE_NEEDS, RECONCILE_MEMORY and RECONCILE_RESULT are set only if they have content. A task cannot override
+// RECONCILE_NEEDS, RECONCILE_SESSION_CONTEXT, RECONCILE_MEMORY and RECONCILE_RESULT are set only if they have content. A task cannot override
 // RECONCILE_RUN, ROOT and CHAIN.
 //
 // Its stdin is Task.Stdin, followed by the text of Task.Artifacts at the start: regular files, not through symbolic links,

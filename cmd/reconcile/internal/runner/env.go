@@ -60,6 +60,9 @@ func (a *attempt) environment() []string {
 	if len(a.task.Needs) > 0 {
 		env = set(env, "RECONCILE_NEEDS="+a.runner.absolute(path.Join(state.WorkDir, needsName(a.effect.Key))))
 	}
+	if a.task.Session != "" {
+		env = set(env, "RECONCILE_SESSION_CONTEXT="+a.task.Session)
+	}
 	if a.memory != "" {
 		env = set(env, "RECONCILE_MEMORY="+a.runner.absolute(path.Join(state.WorkDir, memoryName(a.effect.Key))))
 	}
