@@ -213,5 +213,6 @@ type Report struct {
 	Complete bool     // the output has the end that its format promises, or its format promises none
 	Stopped  bool     // an error kept the tool from checking the rest
 	Ignored  int      // number of records or lines that were not understood, though the format has no such
+	Missed   []string // what the tool says it could not read
 	Files    int      // number of files that the tool says it read; -1 if it does not say
 }

@@ -138,6 +138,8 @@ func (e Ended) doubt() string {
 		return "its output ends early" + e.said()
 	case e.Report.Stopped:
 		return "an error kept it from checking the rest" + e.said()
+	case len(e.Report.Missed) > 0:
+		return "it could not read " + schemas.Shorten(e.Report.Missed, 3)
 	case e.Report.Ignored > 0:
 		return fmt.Sprintf("%d parts of its output were not understood%s", e.Report.Ignored, e.said())
 	}

@@ -38,6 +38,7 @@ func TestJudge(t *testing.T) {
 		{"too large", Expected{}, Ended{Truncated: true, Report: complete(Report{Files: 3})}, Unknown, "larger"},
 		{"not understood", Expected{}, Ended{Report: complete(Report{Files: 3, Ignored: 1})}, Unknown, "not understood"},
 		{"exit code of findings without one", Expected{}, Ended{Exit: 1, Report: complete(Report{Files: 3})}, Unknown, "without a finding"},
+		{"could not read a file", Expected{}, Ended{Report: complete(Report{Missed: []string{"a.py: syntax error"}})}, Unknown, "it could not read a.py: syntax error"},
 		{"stopped at an error", Expected{}, Ended{Exit: 1, Report: complete(Report{Findings: aNote, Stopped: true})}, Unknown, "from checking the rest"},
 		{"finding in a library", Expected{}, Ended{Exit: 1, Report: complete(Report{Findings: []Finding{{File: "/usr/lib/a.py", Severity: High}}})}, Unknown, "outside of the project"},
 		{"finding in the project and in a library", Expected{}, Ended{Exit: 1, Report: complete(Report{Findings: append([]Finding{{File: "C:/lib/a.py", Severity: High}}, aFinding...)})}, Failed, ""},
@@ -78,6 +79,7 @@ func TestDoubtNeverPasses(t *testing.T) {
 		func(e *Ended) { e.Report.Complete = false },
 		func(e *Ended) { e.Report.Ignored = 1 },
 		func(e *Ended) { e.Report.Stopped = true },
+		func(e *Ended) { e.Report.Missed = []string{"a"} },
 		func(e *Ended) { e.Report.Files, e.Report.Tests = 0, nil },
 	}
 	for _, tests := range []bool{false, true} {

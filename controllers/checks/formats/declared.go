@@ -28,19 +28,20 @@ type format struct {
 	// Rest says what other lines are: ignored ("", and counted as not understood), or more of the message above (more).
 	Rest string `json:"rest,omitempty"`
 	End  string `json:"end,omitempty"` // a pattern of the line that a complete output has
-	// Stops is a pattern of lines with an error that keeps the tool from checking the rest.
+	// Stops is a pattern of an error in the output that keeps the tool from checking the rest.
 	Stops string `json:"stops,omitempty"`
 	// Place is a pattern of lines that say where the finding above is, with the groups file, line and column.
 	Place string `json:"place,omitempty"`
 
-	Groups  string            `json:"groups,omitempty"`  // the values that Items and File start from; "": the document
-	File    string            `json:"file,omitempty"`    // of a group
-	Items   string            `json:"items,omitempty"`   // the findings of a group
-	Fields  map[string]string `json:"fields,omitempty"`  // of an item: file, line, column, endLine, endColumn, message, rule, severity, suggestion, url
-	Require string            `json:"require,omitempty"` // a value that a document of the format has
-	Files   string            `json:"files,omitempty"`   // the number of files that were read
-	Missed  string            `json:"missed,omitempty"`  // the files that could not be read
-	Zero    []string          `json:"zero,omitempty"`    // the fields that count from 0
+	Groups   string            `json:"groups,omitempty"`   // the values that Items and File start from; "": the document
+	File     string            `json:"file,omitempty"`     // of a group
+	Items    string            `json:"items,omitempty"`    // the findings of a group
+	Fields   map[string]string `json:"fields,omitempty"`   // of an item: file, line, column, endLine, endColumn, message, rule, severity, suggestion, url
+	Require  string            `json:"require,omitempty"`  // a value that a document of the format has
+	Files    string            `json:"files,omitempty"`    // the number of files that were read
+	Missed   string            `json:"missed,omitempty"`   // the files that could not be read
+	MissedAs []string          `json:"missedAs,omitempty"` // what says which they are, and why
+	Zero     []string          `json:"zero,omitempty"`     // the fields that count from 0
 	// Each says that the output is a JSON document on each line.
 	Each bool `json:"each,omitempty"`
 
@@ -66,6 +67,7 @@ type compiled struct {
 	groups, items extract.Expr
 	file, require extract.Expr
 	files, missed extract.Expr
+	missedAs      []extract.Expr
 	fields        map[string]extract.Expr
 }
 
@@ -90,6 +92,9 @@ func compile(name string, f format) *compiled {
 		return e
 	}
 	c := &compiled{format: f, groups: must(f.Groups), items: must(f.Items), file: must(f.File), require: must(f.Require), files: must(f.Files), missed: must(f.Missed), fields: map[string]extract.Expr{}}
+	for _, text := range f.MissedAs {
+		c.missedAs = append(c.missedAs, must(text))
+	}
 	for i := range c.Lines {
 		c.Lines[i].re = regexp.MustCompile(c.Lines[i].Pattern)
 	}
@@ -127,14 +132,11 @@ func (c *compiled) read(data []byte, o Options) (checks.Report, error) {
 
 // readLines reads a text line by line. Text has no end of its own: it is complete unless the format declares one.
 func (c *compiled) readLines(data []byte, o Options) checks.Report {
-	r := checks.Report{Files: -1, Complete: c.end == nil}
+	r := checks.Report{Files: -1, Complete: c.end == nil, Stopped: c.stops != nil && c.stops.MatchString(clean(string(data)))}
 	for line := range strings.Lines(string(data)) {
 		line = strings.TrimRight(clean(strings.TrimRight(line, "\r\n")), " \t")
 		if line == "" {
 			continue
-		}
-		if c.stops != nil && c.stops.MatchString(line) {
-			r.Stopped = true
 		}
 		if c.end != nil && c.end.MatchString(line) {
 			r.Complete = true
@@ -291,7 +293,13 @@ func (c *compiled) readDocument(doc any, o Options) (checks.Report, error) {
 		r.Files = number(n)
 	}
 	if c.Missed != "" {
-		r.Ignored += len(c.missed.Items(doc))
+		for _, m := range c.missed.Items(doc) {
+			var said []string
+			for _, e := range c.missedAs {
+				said = append(said, e.Text(m))
+			}
+			r.Missed = append(r.Missed, strings.Join(said, ": "))
+		}
 	}
 	groups := []any{doc}
 	if c.Groups != "" {

@@ -1,6 +1,7 @@
 package formats
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -51,15 +52,48 @@ func TestStopped(t *testing.T) {
 		{"mypy", "a.py:1:1: error: invalid syntax  [syntax]\nFound 1 error in 1 file (errors prevented further checking)\n", true},
 		{"mypy", "a.py:1:1: error: bad  [misc]\nFound 1 error in 1 file (checked 2 source files)\n", false},
 		{"go-vet", "# a\nvet: ./a.go:3:2: undefined: x\n", true},
-		{"go-vet", "# a\n./a.go:3:2: self-assignment of x to x\n", false},
+		{"go-vet", "# a\na/a.go:3:2: declared and not used: x\n", true},
+		{"go-vet", "./a.go:3:2: self-assignment of x to x\n", false},
+		{"go-vet", "# a\n# [a]\n./a.go:3:2: self-assignment of x to x\n", false},
 		{"staticcheck", `{"code":"compile","location":{"file":"/p/a.go","line":3},"message":"undefined: x"}`, true},
 		{"staticcheck", `{"code":"SA4006","location":{"file":"/p/a.go","line":3},"message":"never used"}`, false},
 		{"cargo-json", rust("E0308") + `{"reason":"build-finished","success":false}`, true},
 		{"cargo-json", rust("clippy::eq_op") + `{"reason":"build-finished","success":false}`, false},
 	} {
-		if r, err := Read(c.format, []byte(c.output), Options{Root: "/p"}); err != nil || r.Stopped != c.want || !r.Complete || r.Ignored > 0 {
+		if r, err := ReadAll(c.format, [][]byte{[]byte(c.output)}, Options{Root: "/p"}); err != nil || r.Stopped != c.want || !r.Complete || r.Ignored > 0 {
 			t.Errorf("%s: %s\n%+v, %v", c.format, c.output, r, err)
 		}
+	}
+}
+
+// What a tool could not read is named, also in one of several documents.
+func TestMissed(t *testing.T) {
+	r, err := ReadAll("bandit", [][]byte{[]byte(`{"results": []}`), []byte(`{"results": [], "errors": [{"filename": "a.py", "reason": "syntax error"}]}`)}, Options{Root: "/p"})
+	if err != nil || !slices.Equal(r.Missed, []string{"a.py: syntax error"}) {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// A test that PHPUnit calls risky fails no run, and is no success.
+func TestRisky(t *testing.T) {
+	const one = `<testsuites><testsuite name="u" tests="1" errors="1"><testcase name="testNone" classname="T"><error type="PHPUnit\Framework\%s">T::testNone
+This test did not perform any assertions</error></testcase></testsuite></testsuites>`
+	for kind, want := range map[string]checks.TestOutcome{"RiskyTestError": checks.TestSkipped, "Error\\Warning": checks.TestFailed} {
+		r, err := Read("junit", fmt.Appendf(nil, one, kind), Options{})
+		if err != nil || !r.Complete || len(r.Tests) != 1 || r.Tests[0].Outcome != want || !strings.Contains(r.Tests[0].Message, "testNone") {
+			t.Errorf("%s: %+v, %v", kind, r, err)
+		}
+	}
+}
+
+// A backtrace of RSpec has the lines that it shows itself.
+func TestOwnFrames(t *testing.T) {
+	const gem, own, program = "/x/gems/rspec-core-3.12.0/lib/rspec/core/example.rb:263:in `run'", "/p/spec/a_spec.rb:12:in `block'", "/usr/bin/rspec:4:in `<main>'"
+	if got := ownFrames([]string{gem, own, program}); !slices.Equal(got, []string{own}) {
+		t.Errorf("%q", got)
+	}
+	if got := ownFrames([]string{gem, program}); len(got) != 2 {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -8,8 +8,11 @@ import (
 
 // faults are those that would have a part of an output, or something else, taken for a clean report.
 var faults = []mutants.Mutant{
+	{"a tool that stopped counts", "read.go", "all.Stopped || r.Stopped", "all.Stopped && r.Stopped", "TestStopped"},
+	{"what a tool could not read is passed over", "read.go", "append(all.Missed, r.Missed...)", "all.Missed", "TestMissed"},
+	{"a test that asserts nothing passes", "xml.go", "checks.TestSkipped, strings.TrimSpace(bad[0].Text)", "checks.TestPassed, strings.TrimSpace(bad[0].Text)", "TestRisky"},
 	{"a line that says nothing known is passed over", "declared.go", "		r.Ignored++\n	}\n	return r\n", "	}\n	return r\n", "TestRecordings"},
-	{"a text needs no end", "declared.go", "Complete: c.end == nil}", "Complete: true}", "TestCutOff|TestRecordings"},
+	{"a text needs no end", "declared.go", "Complete: c.end == nil, ", "Complete: true, ", "TestCutOff|TestRecordings"},
 	{"a document needs no member", "declared.go", "if m, ok := doc.(map[string]any); !ok || !has(m, c.Require) {", "if false {", "TestForeign"},
 	{"a package that has not ended counts", "gotest.go", "len(g.running)+len(g.unbuilt) == 0", "len(g.unbuilt) == 0", "TestCutOff|TestGoTest"},
 	{"a plan need not be fulfilled", "tap.go", "seen == planned &&", "seen <= planned &&", "TestCutOff"},

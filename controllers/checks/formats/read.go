@@ -73,6 +73,8 @@ func ReadAll(name string, documents [][]byte, o Options) (checks.Report, error) 
 		}
 		all.Findings, all.Tests, all.Broken = append(all.Findings, r.Findings...), append(all.Tests, r.Tests...), append(all.Broken, r.Broken...)
 		all.Complete, all.Ignored = all.Complete && r.Complete, all.Ignored+r.Ignored
+		all.Stopped = all.Stopped || r.Stopped
+		all.Missed = append(all.Missed, r.Missed...)
 		if r.Files < 0 || all.Files < 0 {
 			all.Files = -1
 		} else {

@@ -109,13 +109,24 @@ func readRSpec(data []byte, o Options) (checks.Report, error) {
 		default: // also one whose outcome is not known
 			t.Outcome = checks.TestFailed
 			if x := e.Exception; x != nil {
-				t.Message, t.Stack = x.Message, strings.Join(x.Backtrace, "\n")
+				t.Message, t.Stack = x.Message, strings.Join(ownFrames(x.Backtrace), "\n")
 				t.Expected, t.Actual = expectations(x.Message)
 			}
 		}
 		r.Tests = append(r.Tests, t)
 	}
 	return r, nil
+}
+
+// ownFrames are the lines of a backtrace that RSpec shows itself: those outside of gems, Ruby and programs; all where there is none.
+func ownFrames(trace []string) []string {
+	own := slices.DeleteFunc(slices.Clone(trace), func(line string) bool {
+		return strings.Contains(line, "/gems/") || strings.Contains(line, "/bin/") || strings.Contains(line, "/lib/ruby/")
+	})
+	if len(own) == 0 {
+		return trace
+	}
+	return own
 }
 
 // textRun is a test run that is printed for people: a line for each test, the output of those that failed, and a sum at the end. Its patterns have

@@ -81,7 +81,10 @@ func FailedTests(w io.Writer, p Palette, all []checks.Check, diagnoses []checks.
 			if t.Expected != "" || t.Actual != "" {
 				fmt.Fprintf(&b, "    expected: %s\n    actual:   %s\n", Line(t.Expected), Line(t.Actual))
 			}
-			said := strings.TrimSpace(cmp.Or(t.Output, t.Stack, t.Message))
+			said := strings.TrimSpace(cmp.Or(t.Output, t.Stack))
+			if first, _, _ := strings.Cut(t.Message, "\n"); t.Expected+t.Actual == "" && !strings.Contains(said, first) {
+				said = strings.TrimSpace(t.Message + "\n" + said)
+			}
 			for line := range strings.Lines(Text(said)) {
 				b.WriteString("    " + strings.TrimRight(line, "\n") + "\n")
 			}

@@ -343,7 +343,7 @@ func (c *Checker) execute(ctx context.Context, t tools.Discovered, argv []string
 		}
 	}
 	said := bytes.TrimSpace(end.Stderr)
-	if e.Unreadable != "" || len(data) == 0 || !json.Valid(firstLine(end.Stdout)) { // else the output is for programs
+	if e.Unreadable != "" || len(data) == 0 || !json.Valid(firstLine(end.Stdout)) && !json.Valid(end.Stdout) { // else the output is for programs
 		said = append(append(said, '\n'), bytes.TrimSpace(end.Stdout)...)
 	}
 	shown := c.clean(said)
