@@ -40,6 +40,29 @@ var silenced = sync.OnceValue(func() *regexp.Regexp {
 		`@ts-(ignore|nocheck|expect-error)|biome-ignore|phpstan-ignore|^// Code generated .* DO NOT EDIT\.$|pyright:\s*ignore|#!?\[allow\(|@SuppressWarnings|\bNOLINT|rubocop:disable`)
 })
 
+// linkMode is the mode of a symbolic link.
+const linkMode = "120000"
+
+// isLink reports whether a file is a new symbolic link, or one that leads elsewhere than before.
+func isLink(f *preview.File) bool {
+	if f.NewMode != "" {
+		return f.NewMode == linkMode
+	}
+	head, _, _ := strings.Cut(f.Diff, "\n@@")
+	return f.Status == preview.Modified && strings.Contains(head+"\n", " "+linkMode+"\n")
+}
+
+// escapesChecks reports whether a link has the name of a file that is checked, and leads to one that is not checked in its language: checks
+// look at files, and not at links to them.
+func escapesChecks(link, to string) bool {
+	language, to := LanguageOf(link), strings.ReplaceAll(to, `\`, "/")
+	if language == "" {
+		return false
+	}
+	at := path.Join(path.Dir(link), to)
+	return path.IsAbs(to) || at == ".." || strings.HasPrefix(at, "../") || LanguageOf(at) != language
+}
+
 // Doubts says why a change may pass because the checks see less: tests that are gone or skipped, or assert less; findings that are silenced; and what says
 // which checks there are, in files of their own, in sections of manifests, and in commands of builds and CI; dependencies that are replaced in lock files and manifests. none where it does nothing of that.
 // files are those of a diff; read returns the text of one before or after the change. It looks at names and lines, without a parser.
@@ -63,6 +86,11 @@ func Doubts(files []preview.File, read func(file string, after bool) ([]byte, er
 		}
 		if slices.Contains(binaryLocks, path.Base(before)) && f.Status != preview.Added {
 			out = append(out, fmt.Sprintf("changes %s, which nobody can read", before))
+		}
+		if isLink(f) {
+			if to, err := read(f.Path, true); err != nil || escapesChecks(f.Path, string(to)) {
+				out = append(out, fmt.Sprintf("makes %s a link to what is not checked as such", f.Path))
+			}
 		}
 		if isSnapshot(before) && f.Status != preview.Added {
 			out = append(out, fmt.Sprintf("changes %s, which tests expect", before))

@@ -316,6 +316,26 @@ func TestDoubts(t *testing.T) {
 		{"locks a wheel that was published later", edit("uv.lock", uv, "wheels = [", "wheels = [{url = \"https://files.example/x/pytest-8.0.0-2.whl\", hash = \"sha256:three\"}, "), nil},
 		{"locks what it had not", one("poetry.lock", "", poetry), nil},
 	}...)
+	link := func(p, to string) func() []preview.File {
+		return func() []preview.File {
+			file(p, "", to)
+			f, _ := preview.Compare(p, preview.Side{}, preview.Side{Text: []byte(to), Mode: linkMode})
+			return []preview.File{f}
+		}
+	}
+	uncheckedLink := []string{"makes src/a.py a link to what is not checked as such"}
+	cheats = append(cheats, []kase{
+		{"hides code behind a link", link("src/a.py", "../data/a.txt"), uncheckedLink},
+		{"takes code from elsewhere", link("src/a.py", "/tmp/a.py"), uncheckedLink},
+		{"takes code from outside", link("src/a.py", "../../a.py"), uncheckedLink},
+		{"has a link lead elsewhere", func() []preview.File {
+			file("src/a.py", "b.py", "b.txt")
+			return []preview.File{{Path: "src/a.py", Status: preview.Modified, Diff: "diff --git a/src/a.py b/src/a.py\nindex 1111111..2222222 120000\n--- a/src/a.py\n+++ b/src/a.py\n@@ -1 +1 @@\n-b.py\n+b.txt\n"}}
+		}, uncheckedLink},
+		{"links to code", link("src/a.py", "../lib/b.py"), nil},
+		{"links to a text", link("CLAUDE.md", "AGENTS.md"), nil},
+		{"links what is not checked", link("data/latest", "2026"), nil},
+	}...)
 	read := func(file string, after bool) ([]byte, error) { return []byte(texts[after][file]), nil }
 	for _, c := range cheats {
 		if got := Doubts(c.files(), read); !slices.Equal(got, c.want) {
