@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -20,7 +22,8 @@ import (
 )
 
 // liveHead is put in front of the agents that are killed: each leaves its run in ../effects, and in ../twice if another run in its workspace
-// lives, or one under its key if it has none. It takes a while, so that kills meet it. Where ../strikes has the number of its start, it kills reconcile itself.
+// lives, or one under its key if it has none. It takes a while, so that kills meet it. Where ../strikes has the
+// number of its start, it has reconcile killed before it goes on.
 const liveHead = agentHead + `live=$RECONCILE_ROOT/../live; mkdir -p "$live"
 start=$(grep -c . "$live/../effects")
 case $PWD in
@@ -35,7 +38,11 @@ for other in "$live/$key".*; do
   esac
 done
 : > "$live/$key.$$"
-strike() { if grep -qsx "$start $1" "$live/../strikes"; then kill -9 "$(cat "$live/../pid")"; fi; }
+strike() {
+  [ -e "$live/../strikes/$start.$1" ] || return
+  echo "$start.$1" > "$live/../strike"
+  while [ -e "$live/../strikes/$start.$1" ]; do sleep 0.01; done
+}
 trap 'rm -f "$live/$key.$$"; strike end' EXIT
 strike begin
 ` + takesLong
@@ -66,7 +73,7 @@ func newKilledTree(t *testing.T, files map[string]string, dag string, makes ...s
 func (k *killedTree) run(after time.Duration) {
 	k.Helper()
 	recorded, before := recordedKeys(k.dir), effects(k.dir)
-	cmd := exec.Command("sh", "-c", `echo $$ > ../pid; exec "$0" -q`, k.bin)
+	cmd := exec.Command(k.bin, "-q")
 	out, err := os.CreateTemp(k.home, "out") // a file: what lives on keeps nobody waiting for its end
 	if err != nil {
 		k.Fatal(err)
@@ -79,6 +86,9 @@ func (k *killedTree) run(after time.Duration) {
 	if after > 0 {
 		killed := time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
 		defer killed.Stop()
+	}
+	if _, err := os.Stat(filepath.Join(k.dir, "../strikes")); err == nil {
+		defer k.strikes(cmd.Process)()
 	}
 	_ = cmd.Wait()
 	switch {
@@ -96,6 +106,33 @@ func (k *killedTree) run(after time.Duration) {
 	}
 	if err := wholeRecords(k.dir); err != nil {
 		k.Fatal(err)
+	}
+}
+
+// strikes kills a process when a program asks for that, and returns what ends this.
+func (k *killedTree) strikes(p *os.Process) (end func()) {
+	k.Helper()
+	name := filepath.Join(k.dir, "../strike")
+	_ = os.Remove(name) // from the run before
+	err := syscall.Mkfifo(name, 0o600)
+	if err != nil {
+		k.Fatal(err)
+	}
+	asked, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		k.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for lines := bufio.NewScanner(asked); lines.Scan(); {
+			_ = p.Kill()
+			_ = os.Remove(filepath.Join(k.dir, "../strikes", lines.Text()))
+		}
+	}()
+	return func() {
+		_ = asked.Close()
+		<-done
 	}
 }
 
