@@ -262,22 +262,29 @@ func (d *discovery) covered(t Tool, folder string) bool {
 	return slices.ContainsFunc(d.found[t.Name], func(at string) bool { return below(at, folder) })
 }
 
-// mentioned finds a tool by a file of CI or a Makefile that runs it.
+// mentioned finds a tool by a file of CI, a Makefile or a script of package.json that runs it.
 func (d *discovery) mentioned(t Tool) {
-	if slices.Contains([]string{"go", "cargo", "node", "python3", "ruby", "mvn", "gradle", "mix", "dotnet", "dart", "dune", "swift", "zig", "terraform"}, t.Program) {
+	command := regexp.QuoteMeta(t.Program)
+	if flag, is := strings.CutPrefix(t.Name, "node "); is {
+		command += `(?:\s[^&|;\n]*)?\s` + regexp.QuoteMeta(flag)
+	}
+	if slices.Contains([]string{"go", "cargo", "python3", "ruby", "mvn", "gradle", "mix", "dotnet", "dart", "dune", "swift", "zig", "terraform"}, t.Program) {
 		return // these programs do more than this
 	}
 	if slices.ContainsFunc(t.Roles, func(r Role) bool { return strings.Contains(strings.Join(r.Check, " "), "{config") }) {
 		return // it needs its configuration
 	}
-	word := regexp.MustCompile(`(?m)(?:^|[\s"'/@&;|])` + regexp.QuoteMeta(t.Program) + `(?:@|==|$|[\s"'])`)
+	word := regexp.MustCompile(`(?m)(?:^|[\s"'/@&;|])` + command + `(?:@|==|$|[\s"'])`)
 	for _, folder := range d.folders {
 		x := d.facts.Folders[folder]
 		ci := folder == ".github/workflows" || folder == ""
 		for _, name := range x.Files {
 			text, ok := x.Texts[name]
-			make := name == "Makefile" || name == "GNUmakefile" || name == "justfile"
-			if !ok || !make && !(ci && (folder == ".github/workflows" || strings.HasPrefix(name, ".gitlab-ci"))) || !word.MatchString(text) {
+			if m := x.manifest(name); m != nil && name == "package.json" {
+				text = strings.Join(slices.Sorted(maps.Values(m.Scripts)), "\n")
+			}
+			runs := name == "Makefile" || name == "GNUmakefile" || name == "justfile" || name == "package.json"
+			if !ok || !runs && !(ci && (folder == ".github/workflows" || strings.HasPrefix(name, ".gitlab-ci"))) || !word.MatchString(text) {
 				continue
 			}
 			at := folder

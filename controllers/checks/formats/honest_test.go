@@ -86,6 +86,15 @@ This test did not perform any assertions</error></testcase></testsuite></testsui
 	}
 }
 
+// A test that is to do fails no run of node.
+func TestToDo(t *testing.T) {
+	const out = `<testsuites><testcase name="a" classname="test"/><testcase name="b" classname="test" failure="x"><skipped type="todo" message="later"/><failure type="testCodeFailure" message="x">x</failure></testcase></testsuites>`
+	r, err := Read("junit", []byte(out), Options{})
+	if err != nil || !r.Complete || len(r.Tests) != 2 || r.Tests[1].Outcome != checks.TestSkipped || r.Tests[1].Message != "todo: later" {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // A backtrace of RSpec has the lines that it shows itself.
 func TestOwnFrames(t *testing.T) {
 	const gem, own, program = "/x/gems/rspec-core-3.12.0/lib/rspec/core/example.rb:263:in `run'", "/p/spec/a_spec.rb:12:in `block'", "/usr/bin/rspec:4:in `<main>'"
