@@ -356,13 +356,9 @@ func (r *engineRun) warnOnce(err error) {
 
 func (r *engineRun) runner(memory *recall.Memory, proxy *metering.Meter) (*runner.Runner, error) {
 	s := r.settings
-	slots := s.Limits.ConcurrentTasks
-	if slots == 0 {
-		slots = runtime.NumCPU()
-	}
 	return runner.New(runner.Options{
 		Secrets: r.secrets,
-		Root:    r.o.Tree.Dir, Now: r.o.Tree.Now, Grace: s.Runs.Grace.Std(), Slots: slots,
+		Root:    r.o.Tree.Dir, Now: r.o.Tree.Now, Grace: s.Runs.Grace.Std(),
 		OutputLimit: s.Runs.OutputLimit, TailLimit: s.Runs.TailLimit, ResultLimit: s.Runs.ResultLimit,
 		OutputCache:  outputs.CacheLimit(s),
 		Redact:       secrets.RedactBytes,

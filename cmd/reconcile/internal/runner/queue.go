@@ -11,7 +11,12 @@ import (
 
 // All functions here require r.mu.
 
-func (r *Runner) enqueue(j *job) { r.queue = append(r.queue, j) }
+func (r *Runner) enqueue(j *job) {
+	r.queue = append(r.queue, j)
+	for _, g := range j.effect.Groups {
+		r.limits[g.Name] = g.Limit
+	}
+}
 
 func (r *Runner) unqueue(j *job) {
 	if i := slices.Index(r.queue, j); i >= 0 {
@@ -84,10 +89,14 @@ func (r *Runner) next() *job {
 	return j
 }
 
-// room reports whether another effect of these groups may run. A limit of 0 is the number of slots.
+// room reports whether another effect of these groups may run. A limit of 0 is the number of slots, as is that of all tasks.
 func (r *Runner) room(groups []settle.Group) bool {
 	for _, g := range groups {
-		if r.used[g.Name]+r.foreign[g.Name] >= orDefault(g.Limit, r.o.Slots) {
+		limit := r.o.Slots
+		if g.Name != settle.TasksGroup {
+			limit = orDefault(r.limits[g.Name], limit)
+		}
+		if r.used[g.Name]+r.foreign[g.Name] >= limit {
 			return false
 		}
 		if g.Load > 0 && r.used[g.Name] > 0 && !r.load.allows(g.Load, r.dispatchLater) {

@@ -18,7 +18,7 @@ import (
 func TestPlacesAreExact(t *testing.T) {
 	for seed := range uint64(200) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
-		r := &Runner{o: Options{Slots: 1 + rnd.IntN(5), Now: time.Now}, jobs: map[string]*job{}, used: map[string]int{}}
+		r := &Runner{o: Options{Slots: 1 + rnd.IntN(5), Now: time.Now}, jobs: map[string]*job{}, used: map[string]int{}, limits: map[string]int{}}
 		limits := []int{0, 1, 2, 3}
 		var running []*job
 		for step := range 200 {
@@ -92,6 +92,35 @@ func checkPlaces(t *testing.T, r *Runner, running []*job, limits []int) {
 	if len(running) > r.o.Slots {
 		t.Fatalf("%d run in %d slots", len(running), r.o.Slots)
 	}
+}
+
+// TestLimitsChange: what was queued under former settings starts by the present ones.
+func TestLimitsChange(t *testing.T) {
+	r := &Runner{o: Options{Slots: 1, Now: time.Now}, jobs: map[string]*job{}, used: map[string]int{}, limits: map[string]int{}}
+	add := func(key string, limit int) {
+		e := effect(key)
+		e.Groups = []settle.Group{{Name: settle.TasksGroup, Limit: 1}, {Name: "session/s", Limit: limit}}
+		r.enqueue(newJob(e, time.Time{}))
+	}
+	next := func(want string) {
+		t.Helper()
+		key := ""
+		if j := r.next(); j != nil {
+			key = j.effect.Key
+		}
+		if key != want {
+			t.Fatalf("%q starts, want %q", key, want)
+		}
+	}
+	add("a", 1)
+	add("b", 1)
+	next("a")
+	next("")
+	r.o.Slots = 3
+	next("")
+	add("c", 2)
+	next("b")
+	next("")
 }
 
 // TestStartsAreInTurn: of many jobs that may all run at once, each starts in its turn.

@@ -39,7 +39,8 @@ type Options struct {
 	ResultLimit int
 	// OutputCache is the maximum size of a cached output, in bytes. 0: none is cached.
 	OutputCache int64
-	// Slots is the number of effects that run at once, in addition to the groups' limits. Default: the number of processors.
+	// Slots is the number of effects that run at once, in addition to the groups' limits, until SetPlaces says another one. Default: the
+	// number of processors.
 	Slots int
 	// Environ is this process's environment: PATH, HOME and LANG are passed on. Default os.Environ().
 	Environ []string
@@ -153,6 +154,7 @@ type Runner struct {
 	starting  []*job         // those of the running ones that have yet to start, in their turn
 	used      map[string]int // places taken by this process, by group
 	foreign   map[string]int // places taken by other processes
+	limits    map[string]int // the limits of groups as the latest effect of each says: others were queued under former settings
 	load      load
 	waits     bool // dispatch will be called when the load may have changed
 	reports   []settle.Report
@@ -182,7 +184,7 @@ func New(o Options) (*Runner, error) {
 		o: o, root: root, null: null, dir: dir,
 		marks: newMarks(dir, o.Environ), base: baseEnv(o.Environ), secrets: o.Secrets,
 		leases: &leases{root: root}, files: &workFiles{root: root}, closing: make(chan struct{}), notify: make(chan struct{}, 1),
-		jobs: map[string]*job{}, used: map[string]int{},
+		jobs: map[string]*job{}, used: map[string]int{}, limits: map[string]int{},
 	}, nil
 }
 
@@ -216,12 +218,12 @@ func (r *Runner) Submit(e settle.Effect) {
 	r.dispatch()
 }
 
-// SetForeign sets the foreign usage of the runner's groups, how many places other processes hold, and dispatches. It
-// takes ownership of the map.
-func (r *Runner) SetForeign(usage map[string]int) {
+// SetPlaces sets the number of slots and the foreign usage of the runner's groups, how many places other processes hold, and
+// dispatches. It takes ownership of the map.
+func (r *Runner) SetPlaces(slots int, foreign map[string]int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.foreign = usage
+	r.o.Slots, r.foreign = orDefault(slots, r.o.Slots), foreign
 	r.dispatch()
 }
 

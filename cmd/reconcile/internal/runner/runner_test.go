@@ -345,12 +345,12 @@ func TestForeignPlacesCount(t *testing.T) {
 	g := newRig(t, Options{})
 	e := sh(":")
 	e.Groups = []settle.Group{{Name: "session/health", Limit: 2}}
-	g.SetForeign(map[string]int{"session/health": 2})
+	g.SetPlaces(0, map[string]int{"session/health": 2})
 	g.Submit(e)
 	if s := g.Snapshot(); len(s) != 1 || s[0].Running {
 		t.Fatalf("it runs beyond the limit: %+v", s)
 	}
-	g.SetForeign(map[string]int{"session/health": 1})
+	g.SetPlaces(0, map[string]int{"session/health": 1})
 	g.record(theKey)
 }
 
@@ -439,7 +439,7 @@ func BenchmarkTrue(b *testing.B) {
 // BenchmarkQueue is the cost of submitting and choosing among many effects, 1,000 at a time.
 func BenchmarkQueue(b *testing.B) {
 	for b.Loop() {
-		r := &Runner{o: Options{Slots: 2, Now: time.Now}, jobs: map[string]*job{}, used: map[string]int{}}
+		r := &Runner{o: Options{Slots: 2, Now: time.Now}, jobs: map[string]*job{}, used: map[string]int{}, limits: map[string]int{}}
 		for i := range 1000 {
 			e := effect(strconv.Itoa(i))
 			e.Groups = []settle.Group{{Name: "g" + strconv.Itoa(i%10), Limit: 1}}

@@ -163,8 +163,8 @@ func (k *Keeper) Backlog() int {
 	return n
 }
 
-// SetForeign delegates to Inner.
-func (k *Keeper) SetForeign(usage map[string]int) { k.o.Inner.SetForeign(usage) }
+// SetPlaces delegates to Inner.
+func (k *Keeper) SetPlaces(slots int, foreign map[string]int) { k.o.Inner.SetPlaces(slots, foreign) }
 
 // ReapAll delegates to Inner.
 func (k *Keeper) ReapAll(ctx context.Context, orphans []state.Orphan) error {

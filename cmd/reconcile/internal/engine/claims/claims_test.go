@@ -257,7 +257,7 @@ func (w *worker) Close(context.Context) error {
 
 func (w *worker) Notify() <-chan struct{}                       { return w.notify }
 func (w *worker) Backlog() int                                  { return 0 }
-func (w *worker) SetForeign(map[string]int)                     {}
+func (w *worker) SetPlaces(int, map[string]int)                 {}
 func (w *worker) Tell(string, []settle.Message)                 {}
 func (w *worker) ReapAll(context.Context, []state.Orphan) error { return nil }
 

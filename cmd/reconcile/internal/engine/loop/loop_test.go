@@ -139,7 +139,7 @@ func (a *actor) Close(context.Context) error {
 	return nil
 }
 
-func (a *actor) SetForeign(map[string]int)                     {}
+func (a *actor) SetPlaces(int, map[string]int)                 {}
 func (a *actor) Backlog() int                                  { return 0 }
 func (a *actor) ReapAll(context.Context, []state.Orphan) error { return nil }
 

@@ -372,7 +372,7 @@ func (s *run) claimable() []settle.Effect {
 	if s.stopping || s.loop.Store.Orphaned() {
 		return nil // remaining processes of a killed run are ended before anything may start under the same key
 	}
-	ledger := &budgets.Ledger{Slots: cmp.Or(s.tree.Settings().Limits.ConcurrentTasks, s.loop.CPUs)}
+	ledger := &budgets.Ledger{Slots: s.slots()}
 	s.recheck()
 	wanted := s.withoutUnchecked(s.excludeOtherClaims(s.wanted()))
 	if slices.ContainsFunc(wanted, func(e *settle.Effect) bool { return len(e.Allowances) > 0 }) {
@@ -438,6 +438,9 @@ func (s *run) wanted() []*settle.Effect {
 	return all
 }
 
+// slots is how many effects may run at once.
+func (s *run) slots() int { return cmp.Or(s.tree.Settings().Limits.ConcurrentTasks, s.loop.CPUs) }
+
 // perform starts the claimed effects, within the slots that other processes leave free.
 func (s *run) perform(claimed []settle.Effect) {
 	usage := map[string]int{}
@@ -451,7 +454,7 @@ func (s *run) perform(claimed []settle.Effect) {
 			}
 		}
 	}
-	s.loop.Perform.SetForeign(usage)
+	s.loop.Perform.SetPlaces(s.slots(), usage)
 	for _, e := range claimed {
 		s.loop.Perform.Submit(e)
 	}

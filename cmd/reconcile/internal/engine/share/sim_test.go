@@ -423,7 +423,7 @@ func (w *simWorker) Close(context.Context) error {
 
 func (w *simWorker) Notify() <-chan struct{}                       { return w.notify }
 func (w *simWorker) Backlog() int                                  { return 0 }
-func (w *simWorker) SetForeign(map[string]int)                     {}
+func (w *simWorker) SetPlaces(int, map[string]int)                 {}
 func (w *simWorker) Tell(string, []settle.Message)                 {}
 func (w *simWorker) ReapAll(context.Context, []state.Orphan) error { return nil }
 

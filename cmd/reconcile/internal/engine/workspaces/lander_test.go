@@ -22,7 +22,7 @@ type actor struct {
 }
 
 func (a *actor) Submit(e settle.Effect)        { a.submitted <- e }
-func (a *actor) SetForeign(map[string]int)     {}
+func (a *actor) SetPlaces(int, map[string]int) {}
 func (a *actor) Cancel(string, string)         {}
 func (a *actor) Hurry(string)                  {}
 func (a *actor) Tell(string, []settle.Message) {}
