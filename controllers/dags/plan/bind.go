@@ -198,10 +198,10 @@ func (b *Binding) newTask(p *Plan, n *schemas.Node, agent string, s *schemas.Ses
 // longestDescription is how many bytes of a session's description its nodes find in their environment.
 const longestDescription = 16 << 10
 
-// sessionContext is what a session is about, as JSON for the environment of its nodes.
+// sessionContext is what a session is about, as JSON for the environment of its nodes; "" if it says nothing.
 func sessionContext(s *schemas.SessionSpec) string {
 	about := struct {
-		Title       string         `json:"title"`
+		Title       string         `json:"title,omitempty"`
 		Description string         `json:"description,omitempty"`
 		Issue       int            `json:"issue,omitempty"`
 		Branch      string         `json:"branch,omitempty"`
@@ -213,7 +213,7 @@ func sessionContext(s *schemas.SessionSpec) string {
 	}
 	data, err := json.Marshal(about)
 	const most = 96 << 10 // of a variable, with its name, Linux takes 128 KiB
-	if err != nil || len(data) > most {
+	if err != nil || len(data) > most || string(data) == "{}" {
 		return ""
 	}
 	return string(data)
