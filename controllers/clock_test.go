@@ -34,6 +34,24 @@ func newClockSim(t *testing.T) *sim {
 	return s
 }
 
+// TestAgeingAfterAWrongClock: what began to wait under a clock that was a day ahead waits from when that is seen, and ages.
+func TestAgeingAfterAWrongClock(t *testing.T) {
+	t.Parallel()
+	s := newClockSim(t)
+	right := s.now
+	s.now = right.Add(24 * time.Hour)
+	s.put("specs/dags/late.yaml", head("DAG", "late")+"spec: {session: s, nodes: [{name: a, run: [a], priority: background}]}\n")
+	s.settle()
+	for _, passed := range []time.Duration{time.Minute, 2 * time.Minute, time.Hour} {
+		s.now = right.Add(passed)
+		s.dirty[schemas.DAGKind.Ref("late")] = true
+		s.settle()
+		if e, ok := s.find("late", "a"); !ok || !e.QueuedAt.Equal(right.Add(time.Minute)) {
+			t.Fatalf("after %s it waits since %s", passed, e.QueuedAt)
+		}
+	}
+}
+
 // TestClockInAnyNumberOfTurns lets one tree be decided after every event and another after some of them, as one-shot runs
 // and watchers do: both count the same time for the limit, it never shrinks, and what they decide is the same.
 func TestClockInAnyNumberOfTurns(t *testing.T) {

@@ -319,9 +319,10 @@ func (f *fold) queue(i int32) {
 	f.next[i].QueuedAt = f.queuedAt(i)
 }
 
-// queuedAt returns since when the node waits for a place.
+// queuedAt returns since when the node waits for a place. A time that is yet to come was recorded under a clock that was wrong: until then
+// the node would not age.
 func (f *fold) queuedAt(i int32) schemas.Time {
-	if was := f.was[i]; was.State == schemas.NodeQueued && was.Key == f.b.Keys[i] && !was.QueuedAt.IsZero() {
+	if was := f.was[i]; was.State == schemas.NodeQueued && was.Key == f.b.Keys[i] && !was.QueuedAt.IsZero() && !was.QueuedAt.After(f.Now) {
 		return was.QueuedAt
 	}
 	return schemas.NewTime(f.Now)

@@ -219,7 +219,7 @@ func sameAction(a, b schemas.AppliedAction) bool {
 func sameNode(a, b *schemas.NodeStatus) bool {
 	return a.State == b.State && a.Key == b.Key && a.Task == b.Task && a.Generation == b.Generation && a.Inputs == b.Inputs && maps.Equal(a.Tools, b.Tools) && a.Round == b.Round &&
 		a.Verb == b.Verb && a.Reason == b.Reason && a.Message == b.Message && a.Attempts == b.Attempts &&
-		a.StartedAt == b.StartedAt && a.FinishedAt == b.FinishedAt && a.RetryAt == b.RetryAt &&
+		a.QueuedAt == b.QueuedAt && a.StartedAt == b.StartedAt && a.FinishedAt == b.FinishedAt && a.RetryAt == b.RetryAt &&
 		sameValue(a.ExitCode, b.ExitCode) && a.Output == b.Output && a.Log == b.Log && sameJSON(a.Result, b.Result) && sameValue(a.Landed, b.Landed) && reflect.DeepEqual(a.Pipeline, b.Pipeline) && reflect.DeepEqual(a.Handoff, b.Handoff) &&
 		slices.EqualFunc(a.Approvals, b.Approvals, sameApproval)
 }
