@@ -79,9 +79,15 @@ func (s *Store) ChangedHints(hints []string) []string {
 // watchScanned watches the folders that Fresh scanned.
 func (s *Store) watchScanned(g *freshScan) {
 	s.watch.Restart()
+	top, err := disk.OpenDir(s.root, ".")
+	if err != nil {
+		s.unwatch()
+		return
+	}
+	defer top.Close()
 	for i := range g.parts {
 		for _, dir := range g.parts[i].folders {
-			d, err := disk.OpenDir(s.root, dir)
+			d, err := top.Below(dir)
 			s.watch.Add(d, dir)
 			if err == nil {
 				d.Close()

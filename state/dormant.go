@@ -283,6 +283,18 @@ func (t *Tree) Active(kind string) []*Entry { return t.shelves[kind] }
 // Dormant iterates over all dormant objects of a kind, those that are not loaded, by name. An object is valid until the next one.
 func (t *Tree) Dormant(kind string) iter.Seq[*Dormant] { return t.dormant.all(kind) }
 
+// DormantReferrers iterates over the dormant objects of a kind that refer to ref, in no order. An object is valid until the next one.
+func (t *Tree) DormantReferrers(ref schemas.Ref, kind string) iter.Seq[*Dormant] {
+	return func(yield func(*Dormant) bool) {
+		var o Dormant
+		for i := range t.dormant.referrers(ref) {
+			if t.dormant.base.object(i, &o); o.Kind == kind && !yield(&o) {
+				return
+			}
+		}
+	}
+}
+
 // CountDormant counts the dormant objects of a kind, and those of them that are not ready.
 func (t *Tree) CountDormant(kind string) (all, unready int) {
 	if all = t.dormant.count(kind); all == 0 {
@@ -359,12 +371,17 @@ func (r *dormantReader) countUnready(kind string) int {
 	defer r.mu.Unlock()
 	n, ok := r.unready[kind]
 	if !ok {
-		r.base.objects(kind, func(_ int, o *Dormant) bool {
-			if o.Unready() {
+		from, to := r.base.frozen.ofKind(kind)
+		for i := from; i < to; i++ {
+			if !r.base.thawed[i] && r.base.frozen.unready(i) {
 				n++
 			}
-			return true
-		})
+		}
+		for i := range r.base.recent {
+			if o := &r.base.recent[i]; o.Kind == kind && o.Unready() {
+				n++
+			}
+		}
 		r.unready[kind] = n
 	}
 	return n

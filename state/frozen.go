@@ -18,10 +18,13 @@ import (
 
 const (
 	frozenPath       = cacheDir + "/dormant"
-	frozenVersion    = "reconcile dormant objects 2\n"
+	frozenVersion    = "reconcile dormant objects 3\n"
 	frozenHeader     = len(frozenVersion) + 5*8 // key, hash of the rest, numbers of files and objects, bytes of the objects
 	frozenRecordSize = 2 * 8
 	baseFileSize     = 6 * 8
+
+	// unreadyMark is set in the number of files in an object's record if the object waits, as it should.
+	unreadyMark = 1 << 31
 )
 
 // frozenObjects are the objects and files to freeze.
@@ -53,6 +56,9 @@ func (o *frozenObjects) encode(key uint64) []byte {
 		r := e.B[records+frozenRecordSize*i:]
 		binary.LittleEndian.PutUint64(r, d.path)
 		binary.LittleEndian.PutUint32(r[8:], uint32(len(e.B)-start))
+		if d.Unready() {
+			counts[i] |= unreadyMark
+		}
 		binary.LittleEndian.PutUint32(r[12:], counts[i])
 		e.dormant(d)
 	}
@@ -207,7 +213,12 @@ func lookUpBytes(slots []byte, hash uint64, at func(i int) uint64) int {
 // record returns what an object's record has.
 func (z *frozen) record(i int) (path uint64, offset, files int) {
 	r := z.records[frozenRecordSize*i:]
-	return binary.LittleEndian.Uint64(r), int(binary.LittleEndian.Uint32(r[8:])), int(binary.LittleEndian.Uint32(r[12:]))
+	return binary.LittleEndian.Uint64(r), int(binary.LittleEndian.Uint32(r[8:])), int(binary.LittleEndian.Uint32(r[12:]) &^ unreadyMark)
+}
+
+// unready reports whether the object with that index waits, as it should.
+func (z *frozen) unready(i int) bool {
+	return binary.LittleEndian.Uint32(z.records[frozenRecordSize*i+12:])&unreadyMark != 0
 }
 
 // read decodes an object into o, whose list of references it overwrites.

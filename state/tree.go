@@ -302,7 +302,7 @@ type frozen struct {
 	hash         uint64
 	files        []byte            // baseFileSize for each
 	slots, looks []byte            // hash tables of the files by path and by stat: 4 bytes for 1 + the index; 0: free
-	records      []byte            // for each object, by ref: the hash of its path in lower case, its offset in coded, its number of files
+	records      []byte            // for each object, by ref: the hash of its path in lower case, its offset in coded, its number of files and whether it is unready
 	coded        []byte            // the objects, as encoder.dormant writes them
 	kinds        map[string][2]int // the ranges of the objects of each kind
 	refers       map[schemas.Ref]referring

@@ -113,8 +113,7 @@ func (s *dagSums) toVerify(e *state.Entry) bool {
 	if st, ok := e.Status().(*schemas.SessionStatus); ok && st.Quality != nil && (st.Quality.State == schemas.QualityVerified || st.Quality.State == schemas.QualityWaiting) {
 		return false
 	}
-	sum := s.of[e.Name]
-	return sum != nil && sum.endedWell()
+	return s.sum(e.Name).endedWell()
 }
 
 // endedWell reports whether all DAGs have ended well, at least one of them by work.

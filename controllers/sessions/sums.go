@@ -54,8 +54,8 @@ func (p *part) live() bool {
 
 // haveWork reports whether a DAG of the session has not ended.
 func (s *dagSums) haveWork(session string) bool {
-	sum := s.of[session]
-	return sum != nil && (len(sum.active) > 0 || sum.running > 0 || sum.changed > 0)
+	sum := s.sum(session)
+	return len(sum.active) > 0 || sum.running > 0 || sum.changed > 0
 }
 
 func (s *dagSum) add(name string, p *part) {
@@ -219,44 +219,34 @@ func (s *dagSums) follow(t *state.Tree) {
 func (s *dagSums) begin(t *state.Tree) {
 	active := t.Active(schemas.DAGKind.Name)
 	s.parts, s.of, s.ahead, s.tree = make(map[string]part, len(active)), map[string]*dagSum{}, map[string]bool{}, t
-	var sum *dagSum
-	session := ""
-	for name, p := range dormantParts(t) {
-		if sum == nil || p.session != session {
-			session, sum = p.session, s.sum(p.session)
-		}
-		sum.add(name, p)
-	}
 	for _, e := range active {
 		s.put(e)
 	}
 }
 
-// dormantParts yields what the dormant DAGs of a tree add. A part is valid until the next one.
-func dormantParts(t *state.Tree) iter.Seq2[string, *part] {
-	return func(yield func(string, *part) bool) {
-		var p part
-		for o := range t.Dormant(schemas.DAGKind.Name) {
-			for i := range o.Refs {
-				if o.Refs[i].Kind != schemas.SessionKind.Name {
-					continue
-				}
-				if p = partOf(o.Refs[i].Name, &o.Brief); !yield(o.Name, &p) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// sum is the sum of a session to add to.
+// sum is the sum of a session to add to. It begins with what the dormant DAGs of the tree add.
 func (s *dagSums) sum(session string) *dagSum {
 	sum := s.of[session]
 	if sum == nil {
 		sum = new(dagSum)
 		s.of[session] = sum
+		for dag, p := range s.dormantParts(session) {
+			sum.add(dag, p)
+		}
 	}
 	return sum
+}
+
+// dormantParts yields what the dormant DAGs of the tree add to a session. A part is valid until the next one.
+func (s *dagSums) dormantParts(session string) iter.Seq2[string, *part] {
+	return func(yield func(string, *part) bool) {
+		var p part
+		for o := range s.tree.DormantReferrers(schemas.SessionKind.Ref(session), schemas.DAGKind.Name) {
+			if p = partOf(session, &o.Brief); !yield(o.Name, &p) {
+				return
+			}
+		}
+	}
 }
 
 // put takes a DAG as it is in the tree.
@@ -317,7 +307,7 @@ func (s *dagSums) set(name string, p part) {
 		return
 	}
 	if had {
-		s.of[was.session].remove(name, was)
+		s.sum(was.session).remove(name, was)
 	}
 	s.sum(p.session).add(name, &p)
 	s.parts[name] = p
@@ -326,17 +316,14 @@ func (s *dagSums) set(name string, p part) {
 // drop takes away what a DAG adds.
 func (s *dagSums) drop(name string) {
 	if was, had := s.added(name); had {
-		s.of[was.session].remove(name, was)
+		s.sum(was.session).remove(name, was)
 		delete(s.parts, name)
 	}
 }
 
-// session returns the sum of a session; never nil.
+// session returns the sum of a session, with as many of the last endings as a history has.
 func (s *dagSums) session(name string) *dagSum {
-	sum := s.of[name]
-	if sum == nil {
-		return new(dagSum)
-	}
+	sum := s.sum(name)
 	if sum.ended.short() {
 		sum.ended = recent{}
 		add := func(dag string, p *part) {
@@ -347,7 +334,7 @@ func (s *dagSums) session(name string) *dagSum {
 		for dag, p := range s.parts {
 			add(dag, &p)
 		}
-		for dag, p := range dormantParts(s.tree) {
+		for dag, p := range s.dormantParts(name) {
 			if _, had := s.parts[dag]; !had {
 				add(dag, p)
 			}
@@ -392,8 +379,5 @@ func SessionOfBroken(dag *state.Entry) string {
 
 // hasDAGs reports whether a session has DAGs.
 func hasDAGs(t *state.Tree, session *state.Entry) bool {
-	for range dagsOf(t, session.Ref) {
-		return true
-	}
-	return false
+	return len(t.ReferrersOf(session.Ref, schemas.DAGKind.Name)) > 0
 }
