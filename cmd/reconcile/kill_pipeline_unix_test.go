@@ -65,10 +65,10 @@ exit ${code-0}
 	testTool = toolHead + liveHead + `for a; do case $a in --junitxml=*) report=${a#--junitxml=} ;; esac; done
 exec > "$report"
 echo '<testsuite>'
-for f in adder sorter viewer old together; do
+for f in adder sorter viewer old together edges; do
   case "$*" in *test_$f.py*) ;; *.py*) continue ;; esac
-  code=$f; [ $f = together ] && code=old
-  [ -e $code.py ] || continue
+  case $f in together) code=old ;; edges) code=adder ;; *) code=$f ;; esac
+  [ -e $code.py ] && [ -e test_$f.py ] || continue
   echo "<testcase classname='test_$f' name='test_one' file='test_$f.py' time='0.01'>"
   if [ $f != old ] && ! grep -q good $code.py; then echo "<failure message='assert 2 == 3'>E   assert 2 == 3</failure>"; failed=1; fi
   echo '</testcase>'
@@ -146,8 +146,8 @@ func TestPipelinesKilledTenTimes(t *testing.T) {
 	}
 }
 
-// verifiedFiles are a tree in which one pipeline and then its session are verified: the engineer hands over, is sent back by the inspector and
-// by the tester, and lands; then the inspection and the tests of the session find something once each, which an architect plans to mend.
+// verifiedFiles are a tree in which one pipeline and then its session are verified: the engineer hands over, is sent back by the inspector's
+// tools, the inspector and the tester, and lands with a test of the tester; then the inspection and the tests of the session find something once each, which an architect plans to mend.
 func verifiedFiles() map[string]string {
 	files := maps.Clone(pipelineFiles)
 	for _, f := range []string{"specs/agents/reviewer.yaml", "test_sorter.py", "test_viewer.py"} {
@@ -156,13 +156,25 @@ func verifiedFiles() map[string]string {
 	files[".gitignore"] += "specs/planchanges/\nspecs/observations/\nspecs/dags/work-*\nmemory/\n"
 	files["old.py"], files["test_old.py"], files["test_together.py"] = "bad\n", "import old\n", "import os\n"
 	files["specs/sessions/work.yaml"] = "apiVersion: reconcile.dev/v1alpha1\nkind: Session\nmetadata: {name: work}\n" +
-		"spec: {title: Work, whenDone: complete, pipeline: {}, quality: {fix: true}}\n"
+		"spec: {title: Work, whenDone: complete, pipeline: {inspector: critic, tester: prober}, quality: {fix: true}}\n"
+	for agent, role := range map[string]string{"critic": "inspector", "prober": "tester"} {
+		files["specs/agents/"+agent+".yaml"] = agentSpec(agent, "role: "+role+", workspace: clone, sandbox: {level: none}, runner: {command: {argv: [sh, agents/"+agent+".sh], output: json}}")
+	}
+	files["agents/critic.sh"] = liveHead + `cat > /dev/null
+if grep -qs neither adder.py; then echo '{"findings": [{"file": "adder.py", "line": 1, "severity": "high", "category": "correctness", "message": "It is neither."}]}'; exit; fi
+echo '{"findings": [], "summary": "Read it."}'
+`
+	files["agents/prober.sh"] = liveHead + `cat > /dev/null
+if [ -e adder.py ]; then echo 'import adder' > test_edges.py; fi
+echo '{"plan": ["The edges"], "failures": [], "summary": "Wrote it."}'
+`
 	files["specs/agents/coder.yaml"] = agentSpec("coder", "role: engineer, workspace: clone, sandbox: {level: none}, runner: {command: {argv: [sh, agents/coder.sh], output: json}}")
 	files["specs/agents/lead.yaml"] = agentSpec("lead", "role: architect, workspace: inPlace, sandbox: {level: none}, runner: {command: {argv: [sh, agents/lead.sh], output: json}}")
 	files["agents/coder.sh"] = liveHead + `case $RECONCILE_NODE$(cat) in
 mend*'assert 2 == 3'*) echo good > old.py ;;
 mend*) echo neither > old.py ;;
 *'sent back by the tester'*) echo good > adder.py ;;
+*'It is neither.'*) echo fails > adder.py ;;
 *'sent back by the inspector'*) echo neither > adder.py ;;
 *'as pipeline 1 of it'*) echo bad > adder.py ;;
 *) echo half > adder.py; echo '{"reconcile": 1, "status": "needs_handoff", "summary": "Half.", "remaining": ["the rest"]}'; exit ;;
@@ -184,8 +196,8 @@ spec: {session: work, nodes: [{name: adder, agent: coder, prompt: Write adder.py
 
 // TestSessionKilledAtEachStep has programs kill the reconcile that started them, as they begin or end their work: every turn of the engineer
 // and of the architect, each inspection and each test, of the pipelines and of the session. What began before the kill goes on beside the next
-// run until that ends it. Each step is struck once in one tree, and a step that varies ten times in a row. The end is always that of a run that nothing
-// happened to.
+// run until that ends it. In one tree steps are struck once each, in another one a step ten times in a row. The end is always that of a run
+// that nothing happened to. By default a sample of the steps is struck, else all of them with RECONCILE_SWEEP=all.
 func TestSessionKilledAtEachStep(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a session with many kills")
@@ -194,7 +206,7 @@ func TestSessionKilledAtEachStep(t *testing.T) {
 	undisturbed := newPipelineTree(t, verifiedFiles(), "adder.py", "old.py")
 	undisturbed.run(0)
 	want, steps := undisturbed.verified(), len(undisturbed.starts())
-	for _, text := range []string{"session Completed Verified True", "\nadder.py: good", "\nold.py: good", "dag/team:adder/0 dag/team:adder/1 ", "\nDo mend of dag/work-fix-2\n"} {
+	for _, text := range []string{"session Completed Verified True", "\nadder.py: good", "\nold.py: good", "\nTest adder of dag/team\n", "dag/team:adder/0 dag/team:adder/1 ", "\nDo mend of dag/work-fix-2\n"} {
 		if !strings.Contains(want, text) {
 			t.Fatalf("undisturbed, it ended without %q:\n%s", text, want)
 		}
@@ -207,8 +219,10 @@ func TestSessionKilledAtEachStep(t *testing.T) {
 	t.Logf("%d steps", steps)
 	for _, when := range []string{"begin", "end"} {
 		each := map[string]string{}
-		for i := range steps {
-			each[fmt.Sprint("strikes/", 1+2*i, ".", when)] = "" // the start that comes next is that of the same step
+		for step := range steps {
+			if mutants.All() || rand.IntN(3) == 0 {
+				each[fmt.Sprint("strikes/", 1+step+len(each), ".", when)] = "" // each kill adds a start
+			}
 		}
 		plans = append(plans, plan{"each at its " + when, each})
 		for step := range steps {
