@@ -177,19 +177,31 @@ func adviseKeep(e *state.Entry, s Surroundings) (all []Advice) {
 	return all
 }
 
-// adviseApprovals warns of approvals by someone whom the settings do not declare.
+// adviseApprovals warns of approvals by someone whom the settings do not declare, and by more people than there are.
 func adviseApprovals(e *state.Entry, settings *schemas.SettingsSpec) (all []Advice) {
 	written(e, func(n *schemas.Node, at []any) {
 		if n.Approve == nil {
 			return
 		}
+		people := 0
+		for i := range settings.People {
+			if settings.People[i].Among(n.Approve.By) {
+				people++
+			}
+		}
 		for k, name := range n.Approve.By {
 			if slices.ContainsFunc(settings.People, func(p schemas.Person) bool { return p.Among([]string{name}) }) {
 				continue
 			}
+			people++ // an account on GitHub
 			all = append(all, Advice{Code: "unknown-person", Ref: e.Ref, File: e.Object.Path, Field: append(slices.Clip(at), "approve", "by", k),
 				Message:    fmt.Sprintf("settings.people has neither a person nor a team %q, so only the GitHub account of that name can approve", name),
 				Suggestion: "declare who that is in people of " + schemas.SettingsPath})
+		}
+		if n.Approve.Quorum() > people && len(n.Approve.By) > 0 {
+			all = append(all, Advice{Code: "too-few-people", Ref: e.Ref, File: e.Object.Path, Field: append(slices.Clip(at), "approve", "count"),
+				Message:    fmt.Sprintf("%d different people have to approve, and by names only %d: it never opens", n.Approve.Quorum(), people),
+				Suggestion: "name more people or teams, or lower count"})
 		}
 	})
 	return all

@@ -36,7 +36,7 @@ func TestAdvise(t *testing.T) {
 			"exclude: [{go: '1.2'}, {go: 1.3}, {os: a, arch: b}, {go: '1.3', os: a}]}}",
 		"specs/text.yaml": "kind: DAG\nmetadata: {name: text}\nspec:\n  session: plain\n  nodes:\n    - {name: a, run: [x, '{{ .State }}']}\n" +
 			"    - {name: b, run: [x, '{{ needs.a.result }}'], needs: [a]}\n    - {name: c, agent: gone, prompt: '{{ needs.a.state }}', needs: [a]}\n    - {name: d, run: [x, 'to {{ params.env }}']}\n",
-		"specs/work.yaml": "kind: DAG\nmetadata: {name: work}\nspec:\n  session: plain\n  nodes:\n    - {name: a, run: [x], outputs: {files: [out/a.txt], keep: true}, approve: {by: [ada, nobody]}}\n    - {name: b, run: [x], inputs: [found, out/*.txt, lost]}",
+		"specs/work.yaml": "kind: DAG\nmetadata: {name: work}\nspec:\n  session: plain\n  nodes:\n    - {name: a, run: [x], outputs: {files: [out/a.txt], keep: true}, approve: {by: [ada, nobody], count: 2}}\n    - {name: b, run: [x], inputs: [found, out/*.txt, lost], approve: {by: [ada], count: 2}}",
 	}
 	var objects []*schemas.Object
 	settings := new(schemas.SettingsSpec)
@@ -80,6 +80,7 @@ func TestAdvise(t *testing.T) {
 		"specs/text.yaml no-effect spec nodes 3 run 1",
 		"specs/work.yaml no-input spec nodes 1 inputs 2", "specs/work.yaml no-repository spec nodes 0 outputs keep",
 		"specs/work.yaml unknown-person spec nodes 0 approve by 1",
+		"specs/work.yaml too-few-people spec nodes 1 approve count",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
