@@ -99,6 +99,9 @@ func whyAgain(e *state.Entry, st *schemas.DAGStatus, all []*schemas.Run, fits in
 	if a := retriedBy(st, last, before); a != "" {
 		return a
 	}
+	if round := st.Nodes.Of(last.Node).Round; round > 1 {
+		return fmt.Sprintf("round %d of its loop began", round)
+	}
 	for _, need := range needs {
 		runs, present := workAt(e, need)
 		if present > 0 && runs[len(runs)-1].StartedAt.After(before.StartedAt.Time) && len(runs) > present {
