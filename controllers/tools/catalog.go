@@ -35,6 +35,7 @@ type Role struct {
 	Before         string          `json:"before,omitempty"`         // the first one to which it does not
 	Where          []string        `json:"where,omitempty"`          // configurations, as Configs has them, with one of which it applies, in place of the entries after it
 	Check          []string        `json:"check,omitempty"`          // changes no file; see [Job] for the placeholders
+	Build          []string        `json:"build,omitempty"`          // builds what Check runs, which else would be as old as the last build; another program
 	Fix            []string        `json:"fix,omitempty"`            // changes files
 	Whole          []string        `json:"whole"`                    // stands for {files} when the whole folder is checked; none: ., or ./... for {packages}; an empty list: nothing
 	Scoped         []string        `json:"scoped,omitempty"`         // configurations, as Configs has them, that name what is checked: with one of them nothing stands for {files}

@@ -42,7 +42,7 @@ func TestCatalog(t *testing.T) {
 					t.Errorf("%s: its check has %s, which writes", where, a)
 				}
 			}
-			for _, argv := range [][]string{r.Check, r.Fix, r.One, r.Coverage} {
+			for _, argv := range [][]string{r.Check, r.Build, r.Fix, r.One, r.Coverage} {
 				for _, a := range argv {
 					if strings.HasPrefix(a, "--template=") {
 						continue // of cppcheck

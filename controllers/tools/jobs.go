@@ -124,6 +124,14 @@ func below(folder, p string) bool {
 	return folder == "" || p == folder || strings.HasPrefix(p, folder+"/")
 }
 
+// Build returns the command that builds what the job's command runs; none where that builds it itself.
+func (j Job) Build(places map[string]string) []string {
+	if j.Own != nil || len(j.Tool.Role.Build) == 0 {
+		return nil
+	}
+	return j.fill(j.Tool.Role.Build, places)
+}
+
 // Command returns the job's command, with the files in places.
 func (j Job) Command(places map[string]string) []string {
 	if j.Own != nil {

@@ -86,6 +86,16 @@ This test did not perform any assertions</error></testcase></testsuite></testsui
 	}
 }
 
+// A test whose program is missing fails for ctest.
+func TestMissingProgram(t *testing.T) {
+	const out = `<testsuite name="Linux-c++" tests="1" failures="0" skipped="1"><testcase name="gone" classname="gone" time="0" status="notrun"><skipped message="Unable to find executable"/>` +
+		`<system-out>Unable to find executable: nowhere</system-out></testcase></testsuite>`
+	r, err := Read("junit", []byte(out), Options{})
+	if err != nil || !r.Complete || len(r.Tests) != 1 || r.Tests[0].Outcome != checks.TestFailed || r.Tests[0].Message != "Unable to find executable: nowhere" {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // A test that is to do fails no run of node.
 func TestToDo(t *testing.T) {
 	const out = `<testsuites><testcase name="a" classname="test"/><testcase name="b" classname="test" failure="x"><skipped type="todo" message="later"/><failure type="testCodeFailure" message="x">x</failure></testcase></testsuites>`

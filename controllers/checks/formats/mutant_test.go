@@ -10,7 +10,7 @@ import (
 var faults = []mutants.Mutant{
 	{"a tool that stopped counts", "read.go", "all.Stopped || r.Stopped", "all.Stopped && r.Stopped", "TestStopped"},
 	{"what a tool could not read is passed over", "read.go", "append(all.Missed, r.Missed...)", "all.Missed", "TestMissed"},
-	{"a test that is to do passes", "xml.go", "checks.TestSkipped, strings.TrimPrefix(", "checks.TestPassed, strings.TrimPrefix(", "TestToDo"},
+	{"a test that is to do passes", "xml.go", "checks.TestSkipped, strings.TrimSuffix(", "checks.TestPassed, strings.TrimSuffix(", "TestToDo"},
 	{"a test that asserts nothing passes", "xml.go", "checks.TestSkipped, strings.TrimSpace(bad[0].Text)", "checks.TestPassed, strings.TrimSpace(bad[0].Text)", "TestRisky"},
 	{"a line that says nothing known is passed over", "declared.go", "		r.Ignored++\n	}\n	return r\n", "	}\n	return r\n", "TestRecordings"},
 	{"a text needs no end", "declared.go", "Complete: c.end == nil, ", "Complete: true, ", "TestCutOff|TestRecordings"},

@@ -210,7 +210,7 @@ func (c *junitCase) test(suite, file string, o Options) checks.Test {
 	}
 	switch bad := append(c.Failures, c.Errors...); {
 	case len(c.Skipped) > 0 && c.Skipped[0].Type == "todo": // of node, which lets it fail
-		t.Outcome, t.Message = checks.TestSkipped, strings.TrimPrefix("todo: "+c.Skipped[0].Message, "todo: true")
+		t.Outcome, t.Message = checks.TestSkipped, strings.TrimSuffix("todo: "+c.Skipped[0].Message, ": true")
 	case len(bad) == 1 && bad[0].Type == `PHPUnit\Framework\RiskyTestError`: // it may have asserted nothing, and fails no run of PHPUnit
 		t.Outcome, t.Message = checks.TestSkipped, strings.TrimSpace(bad[0].Text)
 	case len(bad) > 0:
@@ -224,6 +224,8 @@ func (c *junitCase) test(suite, file string, o Options) checks.Test {
 				t.File, t.Line = o.file(m[1]), number(m[2])
 			}
 		}
+	case len(c.Skipped) > 0 && c.Skipped[0].Message == "Unable to find executable": // of ctest, for which it failed
+		t.Outcome, t.Message = checks.TestFailed, firstOf(c.Out, c.Skipped[0].Message)
 	case len(c.Skipped) > 0:
 		t.Outcome, t.Message = checks.TestSkipped, firstOf(c.Skipped[0].Message, strings.TrimSpace(c.Skipped[0].Text))
 	case strings.EqualFold(c.Status, "notrun") || strings.EqualFold(c.Status, "disabled") || strings.EqualFold(c.Result, "suppressed"):

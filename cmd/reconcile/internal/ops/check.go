@@ -211,9 +211,13 @@ func absoluteFolder(dir string) (string, error) {
 // trust returns an UntrustedError unless the checks of the project may run: inside a run, where the run's own limits hold; where a person
 // allowed them; or where the caller does now.
 func (p *project) trust(jobs []tools.Job, now bool) error {
-	commands := make([]string, len(jobs))
-	for i, j := range jobs {
-		commands[i] = commandLine(j.Tool.Folder, j.Command(map[string]string{"report": "REPORT", "coverage": "COVERAGE", "folder": "."}))
+	var commands []string
+	places := map[string]string{"report": "REPORT", "coverage": "COVERAGE", "folder": "."}
+	for _, j := range jobs {
+		if build := j.Build(places); len(build) > 0 {
+			commands = append(commands, commandLine(j.Tool.Folder, build))
+		}
+		commands = append(commands, commandLine(j.Tool.Folder, j.Command(places)))
 	}
 	return p.trustCommands(commands, now)
 }

@@ -59,8 +59,25 @@ func Scan(root string, files []string, searchPath string) tools.Facts {
 			}
 		}
 	}
+	findUnlisted(root, f)
 	findPrograms(root, searchPath, f)
 	return f
+}
+
+// findUnlisted finds configurations of tools in folders below the root that are not listed, since git ignores what was built there.
+func findUnlisted(root string, f tools.Facts) {
+	for _, t := range tools.Catalog() {
+		for _, entry := range t.Configs {
+			folder, name := path.Split(entry)
+			folder = strings.TrimSuffix(folder, "/")
+			if folder == "" || strings.Contains(name, "#") || f.Folders[folder] != nil {
+				continue
+			}
+			if fi, err := os.Lstat(filepath.Join(root, filepath.FromSlash(entry))); err == nil && fi.Mode().IsRegular() {
+				f.Folders[folder] = &tools.Folder{Files: []string{name}}
+			}
+		}
+	}
 }
 
 // wanted reports whether a manifest is read: of files in YAML only those of CI.

@@ -77,6 +77,8 @@ var faults = []mutants.Mutant{
 	{"a linter with plugins of the project writes the shared cache", "caches.go", " && !c.plugged(t, argv)", "", "TestSharesCaches"},
 	{"an escape hides a plugin", "caches.go", `, "\\u"`, "", "TestSharesCaches"},
 	{"in a positive control a program of the project is another's", "caches.go", "cmp.Or(c.project, c.Root)", "c.Root", "TestSharesCaches"},
+	{"what does not build is tested as it was", "checking.go", "if ended.Exit != 0 {\n\t\t\tended.Unreadable", "if false {\n\t\t\tended.Unreadable", "TestBuild"},
+	{"what changed since the last build is not tested", "checking.go", "argv := j.Build(places); len(argv) > 0 && ", "argv := j.Build(places); len(argv) < 0 && ", "TestBuild"},
 	{"a cache that believes times is kept", "checking.go", "range t.Role.Fresh", "range t.Role.Fresh[:0]", "TestFreshCache"},
 	{"a file that is written anew has changed", "altered.go", "f.sum == was.sum && ", "f.sum == was.sum && f.stat.Mtime == was.stat.Mtime && ", "TestAltered"},
 	{"a file of the same size has not changed", "altered.go", "f.sum == was.sum && ", "", "TestAltered"},

@@ -228,9 +228,21 @@ func (c *Checker) perform(ctx context.Context, j tools.Job, scratch string) (che
 	check = checks.Check{Tool: t.Tool, Category: t.Category, Language: t.Language, Folder: t.Folder, Version: t.Version, Files: len(j.Files), Sandbox: c.Sandbox}
 	report := filepath.Join(scratch, "report")
 	dir := filepath.Join(c.Root, filepath.FromSlash(t.Folder))
-	check.Command = j.Command(map[string]string{"report": report, "coverage": filepath.Join(scratch, "coverage"), "scratch": scratch, "folder": dir})
+	places := map[string]string{"report": report, "coverage": filepath.Join(scratch, "coverage"), "scratch": scratch, "folder": dir}
+	check.Command = j.Command(places)
 	own := *c
 	own.team = j.Own != nil
+	if argv := j.Build(places); len(argv) > 0 && t.Program != "" {
+		builder := t
+		builder.Role = tools.Role{}
+		if ended, _, err = own.execute(ctx, builder, argv, dir, scratch, ""); err != nil || ended.NotStarted != "" || ended.TimedOut || ended.Signal != "" {
+			return check, ended, err
+		}
+		if ended.Exit != 0 {
+			ended.Unreadable, ended.Report = "", checks.Report{Complete: true, Broken: []string{strings.Join(argv, " ")}}
+			return check, ended, nil
+		}
+	}
 	ended, took, err := own.execute(ctx, t, check.Command, dir, scratch, report)
 	check.Seconds = took.Seconds()
 	return check, ended, err

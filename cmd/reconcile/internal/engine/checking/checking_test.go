@@ -100,3 +100,21 @@ func TestFreshCache(t *testing.T) {
 		t.Error(entries, err)
 	}
 }
+
+// What a check runs is built before, and where that fails nothing has passed.
+func TestBuild(t *testing.T) {
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip(err)
+	}
+	name := filepath.Base(sh)
+	for build, want := range map[string]checks.Outcome{"echo built > built": checks.Passed, "exit 2": checks.Failed, "true": checks.Failed} {
+		tool := tools.Discovered{Tool: "x", Program: sh, Role: tools.Role{Build: []string{name, "-c", build}, Output: "tap", TestFiles: []string{"*"},
+			Check: []string{name, "-c", `echo 1..1; if test -e built; then echo ok 1 a; else echo not ok 1 a; exit 1; fi`}}}
+		c := Checker{Root: t.TempDir(), Environ: os.Environ(), Timeout: time.Minute}
+		got, err := c.Run(t.Context(), []tools.Job{{Tool: tool}})
+		if err != nil || got[0].Outcome != want || (build == "exit 2") != strings.HasPrefix(got[0].Reason, "does not build: "+name) {
+			t.Errorf("%s: %+v, %v", build, got, err)
+		}
+	}
+}
