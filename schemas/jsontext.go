@@ -2,9 +2,11 @@ package schemas
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -402,4 +404,28 @@ func AppendString(b []byte, s string) []byte {
 func appendRare(b []byte, s string) []byte {
 	q, _ := Marshal(s) // text always marshals
 	return append(b, q...)
+}
+
+// PlainJSON describes an error of package encoding/json without the types of Go.
+func PlainJSON(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		return fmt.Errorf("%s is a JSON %s, and has to be %s", cmp.Or(wrong.Field, "it"), wrong.Value, jsonType(wrong.Type))
+	}
+	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// jsonType names the JSON value that a field of a type takes.
+func jsonType(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Slice:
+		return "a list"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "a text"
+	case reflect.Struct, reflect.Map, reflect.Pointer:
+		return "an object"
+	}
+	return "a number"
 }

@@ -27,7 +27,7 @@ func ReadPlanAnswer(text string) (*GivenPlanAnswer, error) {
 	d := json.NewDecoder(bytes.NewReader([]byte(object)))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&a); err != nil {
-		return nil, fmt.Errorf("the answer is no answer to a plan change: %w; its fields are accept, reason, instructions and edit", err)
+		return nil, fmt.Errorf("the answer is no answer to a plan change: %w; its fields are accept, reason, instructions and edit", PlainJSON(err))
 	}
 	if d.More() {
 		return nil, errors.New("the answer has more than one JSON object")

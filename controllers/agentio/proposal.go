@@ -29,7 +29,7 @@ func proposal(x *escalation, change json.RawMessage, asks bool) (spec *schemas.P
 		d.DisallowUnknownFields()
 		spec = new(schemas.PlanChangeSpec)
 		if err := d.Decode(spec); err != nil {
-			return nil, fmt.Errorf("planChange: %w; its fields are change, reason, blocked, failed and suggestions", err)
+			return nil, fmt.Errorf("planChange: %w; its fields are change, reason, blocked, failed and suggestions", schemas.PlainJSON(err))
 		}
 		spec.Node, spec.Tried = "", nil
 	default:

@@ -62,10 +62,7 @@ func readStructured(value []byte) (Said, error) {
 	}
 	var s structured
 	if err := json.Unmarshal(value, &s); err != nil {
-		if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
-			err = fmt.Errorf("%s is a JSON %s, and has to be %s; docs/agents.md lists the fields", wrong.Field, wrong.Value, jsonType(wrong.Type))
-		}
-		return Said{}, fmt.Errorf("the structured output is not of version %d: %w", Version, err)
+		return Said{}, fmt.Errorf("the structured output is not of version %d: %w; docs/agents.md lists the fields", Version, schemas.PlainJSON(err))
 	}
 	said := Said{Result: s.Result, Answer: s.Answer, Resolution: shorten.Text(strings.TrimSpace(s.Resolution), AnswerLimit),
 		Observed: s.Observations}
@@ -180,19 +177,4 @@ func fieldNames(t reflect.Type) []string {
 		names[i], _, _ = strings.Cut(t.Field(i).Tag.Get("json"), ",")
 	}
 	return names
-}
-
-// jsonType names the JSON value that a field of a type takes.
-func jsonType(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.Slice:
-		return "a list"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.String:
-		return "a text"
-	case reflect.Struct, reflect.Map, reflect.Pointer:
-		return "an object"
-	}
-	return "a number"
 }

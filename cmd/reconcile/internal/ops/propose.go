@@ -110,7 +110,7 @@ func (e Env) planChange(q ProposeRequest) (*schemas.PlanChangeSpec, error) {
 	d := json.NewDecoder(bytes.NewReader([]byte(q.Edit)))
 	d.DisallowUnknownFields()
 	if err := d.Decode(spec.Suggestions); err != nil {
-		return nil, badField("file", ": it is no edit: %v; its fields are dag, add, modify, remove, needs and text", err)
+		return nil, badField("file", ": it is no edit: %v; its fields are dag, add, modify, remove, needs and text", schemas.PlainJSON(err))
 	}
 	return spec, nil
 }
