@@ -214,5 +214,6 @@ type Report struct {
 	Stopped  bool     // an error kept the tool from checking the rest
 	Ignored  int      // number of records or lines that were not understood, though the format has no such
 	Missed   []string // what the tool says it could not read
+	Silent   []string // files that passed as a whole, and have tests of which the tool says nothing
 	Files    int      // number of files that the tool says it read; -1 if it does not say
 }

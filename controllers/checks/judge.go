@@ -140,6 +140,8 @@ func (e Ended) doubt() string {
 		return "an error kept it from checking the rest" + e.said()
 	case len(e.Report.Missed) > 0:
 		return "it could not read " + schemas.Shorten(e.Report.Missed, 3)
+	case len(e.Report.Silent) > 0:
+		return "it says of none of the tests that they ran, in " + schemas.Shorten(e.Report.Silent, 3)
 	case e.Report.Ignored > 0:
 		return fmt.Sprintf("%d parts of its output were not understood%s", e.Report.Ignored, e.said())
 	}

@@ -80,6 +80,7 @@ func TestDoubtNeverPasses(t *testing.T) {
 		func(e *Ended) { e.Report.Ignored = 1 },
 		func(e *Ended) { e.Report.Stopped = true },
 		func(e *Ended) { e.Report.Missed = []string{"a"} },
+		func(e *Ended) { e.Report.Silent = []string{"a"} },
 		func(e *Ended) { e.Report.Files, e.Report.Tests = 0, nil },
 	}
 	for _, tests := range []bool{false, true} {

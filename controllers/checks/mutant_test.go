@@ -18,6 +18,7 @@ var faults = []mutants.Mutant{
 	{"output that was cut off counts", "judge.go", "case e.Truncated:", "case false:", "TestJudge"},
 	{"output without its end counts", "judge.go", "case !e.Report.Complete:", "case false:", "TestJudge"},
 	{"what could not be read is passed over", "judge.go", "case len(e.Report.Missed) > 0:", "case false:", "TestJudge"},
+	{"a file that says nothing of its tests counts", "judge.go", "case len(e.Report.Silent) > 0:", "case false:", "TestDoubtNeverPasses"},
 	{"what was not understood is passed over", "judge.go", "case e.Report.Ignored > 0:", "case false:", "TestJudge"},
 	{"a tool that stopped at an error counts", "judge.go", "case e.Report.Stopped:", "case false:", "TestJudge"},
 	{"an error in a library is passed over", "judge.go", "case bad(true):", "case false:", "TestJudge"},

@@ -124,6 +124,16 @@ func declaredTest(line string) (string, bool) {
 	return name, name != ""
 }
 
+// DeclaresTests reports whether a line of a text declares a test.
+func DeclaresTests(text string) bool {
+	for line := range strings.Lines(text) {
+		if _, is := declaredTest(line); is {
+			return true
+		}
+	}
+	return false
+}
+
 // asserting compares the assertions of files before and after a change.
 type asserting struct {
 	before, after map[string]map[string][]string // by file after the change, and test

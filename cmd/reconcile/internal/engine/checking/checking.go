@@ -353,6 +353,7 @@ func (c *Checker) execute(ctx context.Context, t tools.Discovered, argv []string
 		if err != nil {
 			e.Unreadable = err.Error()
 		}
+		e.Report.Silent = c.silent(t, e.Report.Tests)
 	}
 	said := bytes.TrimSpace(end.Stderr)
 	if e.Unreadable != "" || len(data) == 0 || !json.Valid(firstLine(end.Stdout)) && !json.Valid(end.Stdout) { // else the output is for programs
