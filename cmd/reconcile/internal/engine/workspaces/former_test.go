@@ -44,6 +44,29 @@ func TestFormerRepository(t *testing.T) {
 	}
 }
 
+// TestClonedAnew: a workspace whose commit is gone, since the repository was cloned anew and only its base had been pushed, is parked as a whole.
+func TestClonedAnew(t *testing.T) {
+	f := newFixture(t)
+	w := f.open(request("a", "1", schemas.WorkspaceClone))
+	f.put(w, "file", "precious\n")
+	_, err := w.Commit(f.Context(), f.now, nil, nil)
+	if err = errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	away := filepath.Join(t.TempDir(), "clone")
+	f.git("clone", "-q", "--no-local", "--single-branch", "--branch", "main", ".", away)
+	if err := errors.Join(os.RemoveAll(f.tree), os.Rename(away, f.tree)); err != nil {
+		t.Fatal(err)
+	}
+	ref, err := f.m.Drop(f.Context(), f.only().Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := f.git("show", ref+":file"); text != "precious" {
+		t.Errorf("%q", text)
+	}
+}
+
 // TestGoesOnFromACommit: a change goes on in a new workspace when its own is gone, as a change of the same base; one that the repository does
 // not have begins anew.
 func TestGoesOnFromACommit(t *testing.T) {

@@ -87,6 +87,13 @@ func (m *Manager) park(ctx context.Context, repo *gitrepo.Repo, o Owner) (Owner,
 	if err != nil {
 		return o, err
 	}
+	if o.Commit != "" {
+		if has, err := repo.HasCommit(ctx, o.Commit); err != nil {
+			return o, err
+		} else if !has { // the tree was cloned anew
+			o.Commit = ""
+		}
+	}
 	if got.Commit != "" && o.Commit != "" {
 		same, err := repo.SameTree(ctx, got.Commit, o.Commit)
 		if err != nil {
@@ -96,7 +103,7 @@ func (m *Manager) park(ctx context.Context, repo *gitrepo.Repo, o Owner) (Owner,
 			got.Commit = ""
 		}
 	}
-	if got.Commit == "" && o.State == Done { // its branch may be that of a later attempt by now
+	if got.Commit == "" && o.Commit != "" && o.State == Done { // its branch may be that of a later attempt by now
 		at, err := repo.Ref("refs/heads/" + o.Branch)
 		if err != nil {
 			return o, err
