@@ -85,6 +85,9 @@ func (w *checkoutWriter) list(dir string, hash plumbing.Hash) (*cacheTree, error
 	if dir == "" {
 		folder.name = ""
 	}
+	if err := w.readAttributes(dir, entries); err != nil {
+		return nil, err
+	}
 	for _, e := range entries {
 		at := path.Join(dir, e.name)
 		switch {
@@ -96,7 +99,7 @@ func (w *checkoutWriter) list(dir string, hash plumbing.Hash) (*cacheTree, error
 			folder.subs = append(folder.subs, sub)
 		case len(w.entries) == fewFiles:
 			return nil, &needsGit{"it has many files"}
-		case e.name == ".gitattributes" || checkTreePath(at) != nil || !plainCheckout(e.blob) && e.mode != modeLink || !w.rules.conversion(at).plain():
+		case checkTreePath(at) != nil || !plainCheckout(e.blob) && e.mode != modeLink || !w.rules.conversion(at).plain():
 			return nil, &needsGit{at + " is not checked out as it is stored"}
 		default:
 			w.entries = append(w.entries, newEntry(at, e.blob, fileStat{}, indexEntry{}))
@@ -104,6 +107,24 @@ func (w *checkoutWriter) list(dir string, hash plumbing.Hash) (*cacheTree, error
 	}
 	folder.files = len(w.entries) - before
 	return folder, nil
+}
+
+// readAttributes has the rules know the attributes that a folder has in the tree, as git does while it checks the tree out.
+func (w *checkoutWriter) readAttributes(dir string, entries []treeEntry) error {
+	i := slices.IndexFunc(entries, func(e treeEntry) bool { return e.name == ".gitattributes" })
+	switch {
+	case i < 0:
+		w.rules.attrs[dir] = nil
+		return nil
+	case !plainCheckout(entries[i].blob):
+		return &needsGit{path.Join(dir, entries[i].name) + " is no file"}
+	}
+	data, err := w.store.read(plumbing.BlobObject, entries[i].hash)
+	if err == nil && len(data) >= attrLimit {
+		data = nil
+	}
+	w.rules.attrs[dir] = parseAttributes(string(data), dir == "")
+	return err
 }
 
 // write writes the files of the entries below a folder, and notes their stat data. keeps tells which ones are there already; nil: the folder

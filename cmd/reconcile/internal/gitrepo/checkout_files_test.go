@@ -73,6 +73,10 @@ func TestConvertedCheckouts(t *testing.T) {
 	t.Parallel()
 	for name, set := range map[string]func(f *fixture){
 		"committed attributes":  func(f *fixture) { f.write(".gitattributes", "*.md eol=crlf\n") },
+		"attributes behind a name that sorts before": func(f *fixture) {
+			f.write("!.md", "first\n")
+			f.write(".gitattributes", "[attr]windows eol=crlf\n*.md windows\n")
+		},
 		"attributes of folders": func(f *fixture) { f.write("src/.gitattributes", "*.go eol=crlf\n") },
 		"own attributes":        func(f *fixture) { f.write(".git/info/attributes", "*.md eol=crlf\n") },
 		"configuration":         func(f *fixture) { f.git("config", "core.autocrlf", "true") },
@@ -108,6 +112,38 @@ func TestConvertedCheckouts(t *testing.T) {
 				t.Error("nothing was converted")
 			}
 		})
+	}
+}
+
+// TestCheckoutReadsAttributes: a tree whose attributes convert none of its files is checked out without git.
+func TestCheckoutReadsAttributes(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.write(".gitattributes", "state/** merge=reconcile\n*.bin eol=crlf\n")
+	f.write("src/.gitattributes", "*.svg eol=crlf\n")
+	f.write("src/main.go", "package main\n")
+	f.git("add", "--all")
+	f.git("commit", "-q", "-m", "more")
+	r := f.open()
+	n, s := r.native.(*native), newObjectStore(r.layout)
+	defer s.close()
+	check := func() error {
+		co := Checkout{Dir: f.TempDir(), Index: filepath.Join(f.TempDir(), "index")}
+		return n.checkOut(t.Context(), s, co, filepath.Join(f.TempDir(), "index"), f.git("rev-parse", "HEAD"))
+	}
+	if err := check(); err != nil {
+		t.Error(err)
+	}
+	if err := os.Remove(f.path("src/.gitattributes")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../.gitattributes", f.path("src/.gitattributes")); err != nil {
+		t.Fatal(err)
+	}
+	f.git("add", "--all")
+	f.git("commit", "-q", "-m", "link")
+	if err := check(); err == nil || !strings.Contains(err.Error(), "is no file") {
+		t.Errorf("attributes behind a link: %v", err)
 	}
 }
 

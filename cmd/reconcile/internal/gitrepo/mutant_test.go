@@ -19,7 +19,7 @@ var faults = []mutants.Mutant{
 	{"a file changed in the tick of its checkout is taken for unchanged", "checkout_files.go", "return &dirtyScan{index: ix, written: written}, err", "_ = written\n\treturn &dirtyScan{index: ix}, err", "TestRacyCheckout"},
 	{"a checkout loses executable bits", "checkout_files.go", "if mode == modeExec {", "if false {", "TestCapturesAsGit"},
 	{"a changed executable bit is not seen", "checkout_files.go", "case s.fileMode && (fi.Mode()", "case false && (fi.Mode()", "TestCapturesAsGit"},
-	{"a checkout ignores its own attributes", "checkout_files.go", "case e.name == \".gitattributes\" || ", "case ", "TestConvertedCheckouts"},
+	{"a checkout ignores its own attributes", "checkout_files.go", "w.rules.attrs[dir] = parseAttributes(string(data), dir == \"\")", "_ = data", "TestConvertedCheckouts"},
 	{"a checkout ignores conversions", "checkout_files.go", " || !w.rules.conversion(at).plain():", ":", "TestConvertedCheckouts"},
 	{"a deleted file is kept", "checkout_files.go", "case errors.Is(err, fs.ErrNotExist), errors.Is(err, errNotFolder), err == nil", "case errors.Is(err, fs.ErrNotExist), errors.Is(err, errNotFolder):\n\t\treturn true, nil\n\tcase err == nil", "TestCapturesAsGit"},
 	{"a changed link is kept", "checkout_files.go", "return hashObject(plumbing.BlobObject, []byte(to)) == e.blob().hash, err", "_ = to\n\t\treturn true, err", "TestCapturesAsGit"},
