@@ -72,7 +72,7 @@ func TestRacyCheckout(t *testing.T) {
 func TestConvertedCheckouts(t *testing.T) {
 	t.Parallel()
 	for name, set := range map[string]func(f *fixture){
-		"committed attributes":  func(f *fixture) { f.write(".gitattributes", "*.md eol=crlf\n") },
+		"committed attributes": func(f *fixture) { f.write(".gitattributes", "*.md eol=crlf\n") },
 		"attributes behind a name that sorts before": func(f *fixture) {
 			f.write("!.md", "first\n")
 			f.write(".gitattributes", "[attr]windows eol=crlf\n*.md windows\n")
