@@ -19,6 +19,8 @@ type Tool struct {
 	// Leaves are the folders, which end with a slash, and the files that it leaves beside the files of a name or pattern; of "" in any folder. As output they
 	// are no files of the project where git does not track them.
 	Leaves map[string][]string `json:"leaves,omitempty"`
+	// Replaces are the tools that see less of the same files, and do not count in a folder where the project names this one.
+	Replaces []string `json:"replaces,omitempty"`
 	// Opted says that it counts only where the project names it, not where it is merely installed.
 	Opted bool `json:"opted,omitempty"`
 	// Deep says that its check of a folder includes all below, whatever configuration they have.

@@ -129,6 +129,7 @@ func Discover(f Facts) []Discovered {
 	for _, t := range Catalog() {
 		d.installed(t)
 	}
+	d.out = slices.DeleteFunc(d.out, d.replaced)
 	d.choose()
 	slices.SortStableFunc(d.out, func(a, b Discovered) int {
 		if n := slices.Index(checks.Categories(), a.Category) - slices.Index(checks.Categories(), b.Category); n != 0 {
@@ -316,6 +317,15 @@ func (d *discovery) installed(t Tool) {
 		}
 		d.addRole(t, r, "", language, Low, "", "installed, and nothing else is configured")
 	}
+}
+
+// replaced reports whether another tool, which the project names, counts in place of one.
+func (d *discovery) replaced(t Discovered) bool {
+	return slices.ContainsFunc(Catalog(), func(other Tool) bool {
+		return slices.Contains(other.Replaces, t.Tool) && slices.ContainsFunc(d.out, func(o Discovered) bool {
+			return o.Tool == other.Name && o.Category == t.Category && o.Confidence != Low && o.Folder == t.Folder
+		})
+	})
 }
 
 // hasTests reports whether the project has files with tests of a role.

@@ -12,6 +12,7 @@ var faults = []mutants.Mutant{
 	{"a linter of files judges what used a removed one", "removals.go", "(r.ByPackage() || !r.Named())", "true", "TestRemovals"},
 	{"packages that import a removed file are passed over", "removals.go", "folders[checks.Folder(f)] == \"\" && !slices.Contains(j.Asked, f)", "!slices.Contains(j.Asked, f)", "TestRemovals"},
 	{"a package that is gone has no users", "removals.go", "return !hasFolder(left, checks.Folder(f))", "return false", "TestRemovals"},
+	{"a tool of another folder is replaced", "discover.go", " && o.Folder == t.Folder", "", "TestDiscover"},
 	{"a folder without its manifest is output", "outputs.go", "if pattern != \"\" {", "if false {", "TestOutputs"},
 	{"a folder hides others that begin so", "outputs.go", "\"/\"+folder+\"/\"", "folder+\"/\"", "TestOutputs"},
 	{"a manifest may declare another package", "declared.go", "out[name] = \"as \" + real", "out[name] = \"as\"[:0] + real[:0]", "TestDoubts"},

@@ -95,7 +95,7 @@ func Undecided(f Facts, found []Discovered) []Open {
 		}
 		for _, category := range checks.Categories() {
 			sure := slices.ContainsFunc(found, func(d Discovered) bool {
-				return d.Language == language && d.Category == category && d.Confidence != Low
+				return (d.Language == language || d.replacesOneOf(language)) && d.Category == category && d.Confidence != Low
 			})
 			if o := Options(f, language, category); !sure && len(o) > 0 {
 				for i := range o {
@@ -110,6 +110,15 @@ func Undecided(f Facts, found []Discovered) []Open {
 		}
 	}
 	return out
+}
+
+// replacesOneOf reports whether the tool replaces one of a language.
+func (d Discovered) replacesOneOf(language string) bool {
+	t, _ := entry(d.Tool)
+	return slices.ContainsFunc(t.Replaces, func(name string) bool {
+		other, _ := entry(name)
+		return slices.Contains(other.Languages, language)
+	})
 }
 
 // Options lists the tools of a category for a language, the recommended one first.
