@@ -108,6 +108,7 @@ var faults = []mutants.Mutant{
 	{"a notification that is refused is tried again", "dags/notify.go", "|| last.Final {", "{"},
 	{"a time of a schedule has a second run", "dags/schedule.go", "f.timed.Since = at\n", "_ = at\n"},
 	{"a schedule does not wait for the end of its run", "dags/schedule.go", "if t.Waits && f.gate.Open", "if f.gate.Open"},
+	{"an action on a matrix is about none of its elements", "dags/actions.go", "f.putNode(part, a, all)", "_ = part"},
 	{"a start joins a run of other values", "workflows/runs.go", "!reflect.DeepEqual(value, has[name])", "reflect.DeepEqual(value, has)"},
 	{"a start joins a run that takes a step that it leaves out", "workflows/runs.go", "n != nil && n.When != never", "n != nil && false"},
 	{"a failed need lets a node start", "readiness/readiness.go",

@@ -82,10 +82,27 @@ func (f *fold) put(a *schemas.ActionSpec) {
 	i, ok := f.p.Index[a.Node]
 	switch {
 	case !ok:
-	case a.Alone && f.recs[i].won:
+	default:
+		f.putNode(i, a, a.Verb != schemas.VerbRetry || readiness.NodeMet(f.next[i]))
+	}
+}
+
+// putNode puts an action on node i in force. One on a node that joins others is about these: all says whether a retry is also about those
+// that have succeeded.
+func (f *fold) putNode(i int32, a *schemas.ActionSpec, all bool) {
+	parts := f.partNodes(i)
+	for _, part := range parts {
+		f.putNode(part, a, all)
+	}
+	named := all || f.p.Spec.Nodes[i].Name == a.Node
+	switch {
+	case len(parts) > 0 && a.Verb == schemas.VerbRetry:
+		f.verbs[i] = ""
+	case len(parts) > 0 && a.Verb != schemas.VerbSkip:
+	case a.Alone && f.recs[i].won && named:
 		f.verbs[i] = verbAgain + strconv.Itoa(f.recs[i].wonAt)
 	default:
-		f.applyTo(i, verbOf(a), true)
+		f.applyTo(i, verbOf(a), named)
 	}
 }
 

@@ -206,13 +206,17 @@ func (f *fold) halts() halts {
 	return h
 }
 
-// node notes an action about one node, or about all.
+// node notes an action about one node and those that it joins, or about all.
 func (h *halts) node(f *fold, a schemas.AppliedAction) {
+	meant := map[int32]bool{}
+	if i, ok := f.p.Index[a.Node]; ok {
+		f.addParts(meant, i)
+	}
 	for i := range f.next {
-		if a.Node != "" && a.Node != f.p.Spec.Nodes[i].Name {
+		at := int32(i)
+		if a.Node != "" && !meant[at] {
 			continue
 		}
-		at := int32(i)
 		switch a.Verb {
 		case schemas.VerbHold, schemas.VerbPause, schemas.VerbSkip, schemas.VerbCancel:
 			h.holds[at] = begin(h.holds[at], a.At)

@@ -70,6 +70,14 @@ func (f *fold) partNodes(i int32) []int32 {
 	return f.p.Needs[i]
 }
 
+// addParts adds node i, and those for which it stands, also by other joins.
+func (f *fold) addParts(to map[int32]bool, i int32) {
+	to[i] = true
+	for _, part := range f.partNodes(i) {
+		f.addParts(to, part)
+	}
+}
+
 // partsOf counts the nodes for which a join stands, also by other joins, and those of them that failed; first is one of these.
 func (f *fold) partsOf(i int32) (all, failed int, first string) {
 	for _, to := range f.partNodes(i) {

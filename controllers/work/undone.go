@@ -32,6 +32,7 @@ func Undone(e *state.Entry, node string) string {
 func cause(spec *schemas.DAGSpec, st *schemas.DAGStatus, node string) string {
 	s, n := st.Nodes.Of(node), spec.Node(node)
 	switch {
+	case s.State == schemas.NodeFailed:
 	case s.Reason == settle.ReasonFailFast:
 		for i := range spec.Nodes {
 			if other := &spec.Nodes[i]; st.Nodes.Of(other.Name).State == schemas.NodeFailed && !other.FailsAlone() {
