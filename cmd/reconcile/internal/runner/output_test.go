@@ -4,6 +4,8 @@ package runner
 
 import (
 	"bytes"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -199,6 +201,41 @@ func TestSecretNames(t *testing.T) {
 	s := FindSecrets([]string{"SHORT_KEY=abc", "HOME=/home/x", "KEY_DIR=/home/x", "TOKEN="}, "/tree")
 	if len(s.values()) > 0 {
 		t.Errorf("secrets %q", s.values())
+	}
+}
+
+// TestSecretsInEncodings: a secret is found in base64, wherever it begins there, in hexadecimal, in UTF-16 and across the ends of lines.
+func TestSecretsInEncodings(t *testing.T) {
+	const value = "pässword+with/5?es"
+	r := &Runner{secrets: new(Secrets)}
+	r.secrets.hide(value)
+	printed := []string{hex.EncodeToString([]byte(value)), strings.ToUpper(hex.EncodeToString([]byte(value)))}
+	for _, before := range []string{"", "a", "ab", "abc"} {
+		for _, e := range []*base64.Encoding{base64.StdEncoding, base64.RawURLEncoding} {
+			printed = append(printed, e.EncodeToString([]byte(before+value+"!")))
+		}
+	}
+	for _, text := range printed {
+		if !r.secrets.In([]byte(text)) || !strings.Contains(r.clean(text), redacted) {
+			t.Errorf("%s: %s", text, r.clean(text))
+		}
+	}
+	for _, text := range []string{"p\x00\xe4\x00", "pass word", "pässword+\n\nwith /5?es"} {
+		if r.secrets.In([]byte(text)) {
+			t.Errorf("%q counts as secret", text)
+		}
+	}
+	if text := "  pässword\r\n\t+with/\n5?es"; !r.secrets.In([]byte(text)) {
+		t.Errorf("%q counts as no secret", text)
+	}
+	r.secrets.reveal(value)
+	r.secrets.hide("ascii-value")
+	if wide := "\x00a\x00s\x00c\x00i\x00i\x00-\x00v\x00a\x00l\x00u\x00e"; !r.secrets.In([]byte(wide)) {
+		t.Error("UTF-16 counts as no secret")
+	}
+	r.secrets.reveal("ascii-value")
+	if left := r.secrets.values(); len(left) > 0 {
+		t.Errorf("%q are left", left)
 	}
 }
 

@@ -3,6 +3,8 @@ package runner
 import (
 	"bytes"
 	"cmp"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"net/url"
 	"slices"
@@ -20,6 +22,10 @@ const (
 
 	// minSecret is the minimum length of a secret: redacting shorter values would corrupt any output.
 	minSecret = 6
+	// minEncoded is the minimum length of a secret that is looked for in encodings, and minBroken of what is looked for across the ends of
+	// lines: shorter ones stand in other text by chance.
+	minEncoded = 8
+	minBroken  = 16
 	// overlap is how far from its end a long line is cut, so that no match of Options.Redact is cut in two.
 	overlap = 1 << 10
 )
@@ -30,9 +36,30 @@ type Secrets struct {
 	mu   sync.Mutex               // held while the list is replaced
 }
 
-// In reports whether there is a secret in b.
+// In reports whether there is a secret in b, the content of a file: also in UTF-16, or broken into lines.
 func (s *Secrets) In(b []byte) bool {
-	return slices.ContainsFunc(s.values(), func(v []byte) bool { return bytes.Contains(b, v) })
+	values := s.values()
+	in := func(b []byte, least int) bool {
+		return slices.ContainsFunc(values, func(v []byte) bool { return len(v) >= least && bytes.Contains(b, v) })
+	}
+	if len(values) == 0 || in(b, 0) {
+		return len(values) > 0
+	}
+	if bytes.IndexByte(b, 0) >= 0 {
+		if b = bytes.ReplaceAll(b, []byte{0}, nil); in(b, 0) {
+			return true
+		}
+	}
+	return bytes.IndexByte(b, '\n') >= 0 && in(joinLines(b), minBroken)
+}
+
+// joinLines returns a text without the ends of its lines and their indentation.
+func joinLines(b []byte) []byte {
+	out := make([]byte, 0, len(b))
+	for line := range bytes.Lines(b) {
+		out = append(out, bytes.Trim(line, " \t\r\n")...)
+	}
+	return out
 }
 
 // values are the byte sequences, longest first.
@@ -70,7 +97,10 @@ func (s *Secrets) reveal(value string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.replace(slices.DeleteFunc(slices.Clone(s.values()), func(v []byte) bool { return string(v) == value }))
+	forms := appendForms([][]byte{[]byte(value)}, value)
+	s.replace(slices.DeleteFunc(slices.Clone(s.values()), func(v []byte) bool {
+		return slices.ContainsFunc(forms, func(f []byte) bool { return bytes.Equal(f, v) })
+	}))
 }
 
 // replace replaces the list.
@@ -108,7 +138,8 @@ func appendLines(values [][]byte, value string) [][]byte {
 	return values
 }
 
-// appendForms appends a secret value that is removed from the output of commands, also in its JSON-escaped and URL-escaped forms.
+// appendForms appends a secret value that is removed from the output of commands, also in its JSON-escaped and URL-escaped forms, in
+// hexadecimal and in base64.
 func appendForms(values [][]byte, value string) [][]byte {
 	if len(value) < minSecret {
 		return values
@@ -123,10 +154,27 @@ func appendForms(values [][]byte, value string) [][]byte {
 			forms = append(forms, inQuotes[1:len(inQuotes)-1])
 		}
 	}
+	if len(value) >= minEncoded {
+		code := hex.EncodeToString([]byte(value))
+		forms = append(forms, code, strings.ToUpper(code))
+		forms = append(forms, base64Forms(value)...)
+	}
 	for _, f := range forms {
 		values = append(values, []byte(f))
 	}
 	return values
+}
+
+// base64Forms are what base64 makes of a value in a longer text: by how many bytes are before it, without the characters that have bits of
+// its neighbours, too.
+func base64Forms(value string) (forms []string) {
+	for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+		for before := range 3 {
+			text := e.EncodeToString(append(make([]byte, before), value...))
+			forms = append(forms, text[(before*8+5)/6:(before+len(value))*8/6])
+		}
+	}
+	return forms
 }
 
 // secretName reports whether a variable of this name holds a secret.

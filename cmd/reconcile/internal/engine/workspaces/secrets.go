@@ -1,6 +1,7 @@
 package workspaces
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -76,5 +77,8 @@ func (m *Manager) secretIn(ctx context.Context, repo *gitrepo.Repo, base, name s
 }
 
 func secretsIn(data []byte) []secrets.Finding {
+	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) { // UTF-16
+		data = bytes.ReplaceAll(data, []byte{0}, nil)
+	}
 	return slices.Concat(secrets.Find(string(data)), secrets.Private(string(data)))
 }

@@ -1,9 +1,13 @@
 package workspaces
 
 import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,17 +17,34 @@ import (
 
 const canary = "canary-4f1c9d0b7e"
 
+// wide is a text in UTF-16.
+func wide(text string) string {
+	return "\xff\xfe" + strings.Join(strings.Split(text, ""), "\x00") + "\x00"
+}
+
+// wrapped is a text in lines of ten characters.
+func wrapped(text string) string {
+	lines := slices.Collect(slices.Chunk([]byte(text), 10))
+	return string(bytes.Join(lines, []byte("\n")))
+}
+
 // TestSecretsAreInNoObject: what has a secret is neither committed nor parked nor copied, and stays where it is.
 func TestSecretsAreInNoObject(t *testing.T) {
 	for what, c := range map[string]struct {
 		name, text, says string
 		outputs          []string
 	}{
-		"tracked":   {"file", "one\n" + canary + "\n", "file has a value from the environment", nil},
-		"untracked": {"deep/new", "x=" + canary, "deep/new has a value from the environment", nil},
-		"name":      {"n-" + canary, "", "in its name", nil},
-		"output":    {"ignored/out", canary, "ignored/out has a value from the environment", []string{"ignored/out"}},
-		"pattern":   {"key", keyText, "key has what looks like a secret (private-key)", nil},
+		"tracked":         {"file", "one\n" + canary + "\n", "file has a value from the environment", nil},
+		"untracked":       {"deep/new", "x=" + canary, "deep/new has a value from the environment", nil},
+		"name":            {"n-" + canary, "", "in its name", nil},
+		"output":          {"ignored/out", canary, "ignored/out has a value from the environment", []string{"ignored/out"}},
+		"base64":          {"config", base64.StdEncoding.EncodeToString([]byte("user:" + canary + "\n")), "config has a value from the environment", nil},
+		"hex":             {"dump", strings.ToUpper(hex.EncodeToString([]byte(canary))), "dump has a value from the environment", nil},
+		"UTF-16":          {"wide", wide(canary), "wide has a value from the environment", nil},
+		"in lines":        {"broken", "  " + canary[:9] + "\r\n  " + canary[9:], "broken has a value from the environment", nil},
+		"base64 in lines": {"pem", wrapped(base64.StdEncoding.EncodeToString([]byte(canary))), "pem has a value from the environment", nil},
+		"wide pattern":    {"key", wide(keyText), "key has what looks like a secret (private-key)", nil},
+		"pattern":         {"key", keyText, "key has what looks like a secret (private-key)", nil},
 	} {
 		t.Run(what, func(t *testing.T) {
 			f := newFixture(t)
