@@ -4,6 +4,7 @@ package cron
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,9 +24,14 @@ func Parse(expression, zone string) (*Schedule, error) {
 	if strings.Contains(expression, "TZ=") {
 		return nil, errors.New("a time zone is no part of the expression: write it into timeZone")
 	}
+	for _, field := range strings.Fields(expression) {
+		if slices.Contains(strings.Split(field, ","), "") {
+			return nil, fmt.Errorf("%q is no cron expression: the list %s has an empty part", expression, field)
+		}
+	}
 	parsed, err := cron.ParseStandard(Standard(expression))
 	if err != nil {
-		return nil, fmt.Errorf("%q is no cron expression: %w", expression, err)
+		return nil, fmt.Errorf("%q is no cron expression: %s", expression, mistake(err))
 	}
 	spec, ok := parsed.(*cron.SpecSchedule)
 	if !ok {
@@ -40,6 +46,20 @@ func Parse(expression, zone string) (*Schedule, error) {
 		return nil, fmt.Errorf("%q is never: no year has such a day", expression)
 	}
 	return s, nil
+}
+
+// mistake is what is wrong with an expression, without the words of package strconv.
+func mistake(err error) string {
+	text := err.Error()
+	_, rest, ok := strings.Cut(text, "failed to parse int from ")
+	word, _, _ := strings.Cut(rest, ":")
+	switch {
+	case !ok:
+		return text
+	case word == "":
+		return "a number is missing"
+	}
+	return fmt.Sprintf("%q is no number", word)
 }
 
 // Standard returns an expression in which Sunday is 0: 7, as many know it, is not known everywhere.
