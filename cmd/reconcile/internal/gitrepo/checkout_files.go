@@ -387,7 +387,7 @@ func (n *native) plainFiles(s *objectStore, tree plumbing.Hash, paths []string) 
 		}
 		fi, err := lstatBelow(root, p)
 		gone := errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotFolder)
-		if strings.HasSuffix(p, "/") || !plainCheckout(was) || !gone && (err != nil || !fi.Mode().IsRegular()) {
+		if strings.HasSuffix(p, "/") || checkTreePath(p) != nil || !plainCheckout(was) || !gone && (err != nil || !fi.Mode().IsRegular()) {
 			return &needsGit{p + " is no plain file"}
 		}
 	}

@@ -160,3 +160,40 @@ func TestRepositoryWithoutACommit(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestNamesThatCannotLand: a file of a name that is checked out nowhere is in no commit, and is told at once; one that git refuses is in no object.
+func TestNamesThatCannotLand(t *testing.T) {
+	for name, parks := range map[string]bool{"deep/.Git": false, `a\b`: true, ":(top)x": true, "c:d": true} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			w := f.open(request("a", "1", schemas.WorkspaceClone))
+			f.put(w, name, "odd\n")
+			if _, err := w.Commit(f.Context(), f.now, nil, nil); err == nil || !strings.Contains(err.Error(), "rename it") {
+				t.Errorf("committed: %v", err)
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.m.Drop(f.Context(), f.only().Name); (err == nil) != parks {
+				t.Error(err)
+			}
+			f.git("fsck", "--strict")
+		})
+	}
+	f := newFixture(t)
+	f.write("a:b", "one\n")
+	f.git("add", ".")
+	f.git("commit", "-qm", "odd")
+	w := f.open(request("a", "1", schemas.WorkspaceClone))
+	if err := os.Remove(filepath.Join(w.Dir(), "a:b")); err != nil {
+		t.Fatal(err)
+	}
+	got, err := w.Commit(f.Context(), f.now, nil, nil)
+	if err != nil || got.Changed != 1 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	l := &settle.Land{Base: got.Base, Commit: got.Commit, Run: "dags/d/a-1", Target: "main"}
+	if o, err := f.m.land(f.Context(), l, passes); err != nil || o.reason != schemas.LandedRefused || !strings.Contains(o.message, `"a:b"`) {
+		t.Errorf("%+v, %v", o, err)
+	}
+}

@@ -144,6 +144,9 @@ func (w *workspace) Commit(ctx context.Context, at time.Time, outputs, claimed [
 	if err != nil {
 		return nil, fmt.Errorf("the changes in the workspace %s are not committed: %w", o.Name, err)
 	}
+	if name := w.unlandable(changed); name != "" {
+		return nil, fmt.Errorf("the changes in the workspace %s are not committed: %q is a name that some systems read in another way or cannot have; rename it, or have git ignore it", o.Name, name)
+	}
 	got, err := w.repo.Capture(ctx, gitrepo.Capture{Checkout: w.m.checkout(o.Name), Base: o.Base, Except: w.untouched(), Changed: changed,
 		Message: message(o), Author: author(o), When: at})
 	if err != nil {
@@ -179,6 +182,17 @@ func (w *workspace) Commit(ctx context.Context, at time.Time, outputs, claimed [
 		run.Doubts = run.Doubts[:min(len(run.Doubts), maxDoubts)]
 	}
 	return run, nil
+}
+
+// unlandable returns the first of the changed files whose name reconcile checks out nowhere; "" without one.
+func (w *workspace) unlandable(changed []string) string {
+	i := slices.IndexFunc(changed, func(name string) bool {
+		return isOdd(strings.TrimSuffix(name, "/")) && exists(filepath.Join(w.Top(), filepath.FromSlash(name)))
+	})
+	if i < 0 {
+		return ""
+	}
+	return changed[i]
 }
 
 // look measures a commit and finds doubtful changes in it. An unreadable file counts as large, and is doubtful.

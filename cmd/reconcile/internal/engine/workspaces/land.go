@@ -16,6 +16,7 @@ import (
 	"reconcile.dev/reconcile/controllers/tools"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/shorten"
+	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -209,6 +210,9 @@ func (m *Manager) refuses(ctx context.Context, repo *gitrepo.Repo, l *settle.Lan
 	}
 	own := repo.Prefix() + m.o.Settings.Folders.State + "/"
 	for _, name := range files {
+		if isOdd(name) {
+			return fmt.Sprintf("%q: reconcile checks out no file of this name; make this change yourself", name), nil
+		}
 		if strings.HasPrefix(name, own) || strings.HasPrefix(name, repo.Prefix()+".reconcile/") {
 			return fmt.Sprintf("%s: only reconcile writes below %s; take the change out", name, own), nil
 		}
@@ -227,6 +231,12 @@ func (m *Manager) refuses(ctx context.Context, repo *gitrepo.Repo, l *settle.Lan
 		}
 	}
 	return "", nil
+}
+
+// isOdd reports whether some systems read the name of a file in another way, so that reconcile checks it out nowhere.
+func isOdd(name string) bool {
+	owner := treepath.Of(name)
+	return owner == treepath.Outside || owner == treepath.Git
 }
 
 // isWithin reports whether a landing may change a file of the tree.
