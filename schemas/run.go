@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Run is one effect of the outside world on record: a command or an agent that was run once. Finished runs are files,
@@ -253,6 +255,17 @@ type Turn struct {
 	Marks []ContextMark `json:"marks,omitempty"`
 	// Steered are the texts of people that arrived while the turn ran.
 	Steered []Delivery `json:"steered,omitempty"`
+}
+
+// MaxCostUSD bounds what counts as the cost of a session of an agent: sums of more are no numbers. What an agent says above it is not known.
+const MaxCostUSD = 1e6
+
+// maxSessionID bounds the id of a session of an agent, in bytes.
+const maxSessionID = 1000
+
+// IsSessionID reports whether a text that an agent prints may be the id of its session: an argument of its program that is no option.
+func IsSessionID(id string) bool {
+	return id != "" && len(id) <= maxSessionID && id[0] != '-' && utf8.ValidString(id) && !strings.ContainsFunc(id, unicode.IsControl)
 }
 
 // LimitedUntil is when the rate limit ends that a run failed of; zero if it did not, or if that is not known.

@@ -59,7 +59,7 @@ func ofRun(r *schemas.Run, turnTokens int64) use {
 		}
 	}
 	if t != nil && t.CostUSD != nil {
-		u.cost = toCost(*t.CostUSD)
+		u.cost = toCost(min(*t.CostUSD, schemas.MaxCostUSD))
 	} else {
 		u.unknownCost = 1
 	}

@@ -256,6 +256,24 @@ func TestSteps(t *testing.T) {
 	}
 }
 
+// TestImplausible: what an agent says of its session counts only where it can be an id, and its cost where sums of it are numbers.
+func TestImplausible(t *testing.T) {
+	p, _ := Find(nil, "opencode")
+	for _, id := range []string{"--dangerous", "a\nb", "\x1b[31m", strings.Repeat("x", 2000)} {
+		r := NewReader(&p)
+		for _, line := range []map[string]any{{"sessionID": "ses_1", "cost": 0.25}, {"sessionID": id, "cost": 1.7e308}, {"sessionID": "ses_1", "cost": -3}} {
+			text, err := json.Marshal(map[string]any{"type": "step_finish", "sessionID": line["sessionID"], "part": map[string]any{"cost": line["cost"]}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Write(append(text, '\n'))
+		}
+		if got := r.Reading().Turn; got.SessionID != "ses_1" || got.CostUSD == nil || *got.CostUSD != 0.25 {
+			t.Errorf("%q: %+v", id, got)
+		}
+	}
+}
+
 func TestTurnUsage(t *testing.T) {
 	before := &schemas.Turn{SessionUsage: &schemas.Usage{InputTokens: 1200, OutputTokens: 30}}
 	got := TurnUsage(&schemas.Usage{InputTokens: 2500, OutputTokens: 60}, before)

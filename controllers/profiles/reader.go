@@ -186,7 +186,9 @@ func (r *Reader) apply(e *event, doc any) {
 			*to = s
 		}
 	}
-	set(&t.SessionID, e.Session)
+	if id := text(e.Session); schemas.IsSessionID(id) {
+		t.SessionID = id
+	}
 	set(&t.Model, e.Model)
 	set(&t.StopReason, e.StopReason)
 	if s := text(e.Text); s != "" {
@@ -195,7 +197,7 @@ func (r *Reader) apply(e *event, doc any) {
 	r.countTools(e, doc)
 	r.count(e, doc)
 	r.deny(e, doc)
-	if c, ok := e.paths[e.Cost].Number(doc); ok && c > 0 { // agents that do not know a price say 0
+	if c, ok := e.paths[e.Cost].Number(doc); ok && c > 0 && c <= schemas.MaxCostUSD { // agents that do not know a price say 0
 		if t.CostUSD != nil && e.Usage.Count == schemas.CountStep {
 			c += *t.CostUSD
 		}

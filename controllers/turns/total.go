@@ -47,9 +47,10 @@ func (t *Total) Add(turn *schemas.Turn) {
 		t.UnknownUsage++
 	}
 	if turn.CostUSD != nil {
-		t.CostUSD += *turn.CostUSD
+		cost := min(*turn.CostUSD, schemas.MaxCostUSD)
+		t.CostUSD += cost
 		if turn.CostFrom == schemas.CostFromPrices {
-			t.ByPrices += *turn.CostUSD
+			t.ByPrices += cost
 		}
 	} else {
 		t.UnknownCost++

@@ -39,6 +39,17 @@ func TestTotal(t *testing.T) {
 	}
 }
 
+// TestCostsHaveASum: records of claims that are no costs, of earlier versions, have a sum that JSON has.
+func TestCostsHaveASum(t *testing.T) {
+	claim, total := 1.7e308, new(Total)
+	for range 3 {
+		total.Add(&schemas.Turn{CostUSD: &claim, CostFrom: schemas.CostFromAgent})
+	}
+	if total.CostUSD != 3*schemas.MaxCostUSD {
+		t.Errorf("%v", total.CostUSD)
+	}
+}
+
 func TestSessionCost(t *testing.T) {
 	f := func(c float64) *float64 { return &c }
 	for _, c := range []struct {

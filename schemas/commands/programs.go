@@ -51,7 +51,7 @@ var danger = map[string][]string{
 	"git": {"-c", "-C", "*O", "*x", "--exec", "--exec-path", "--config-env", "--config", "--output", "--output-directory", "--ext-diff",
 		"--textconv", "--upload-pack", "--receive-pack", "--open-files-in-pager", "--paginate", "--git-dir", "--work-tree", "--template",
 		"--separate-git-dir", "--edit-description", "--extcmd", "--tool", "--gui", "ext::", "alias."},
-	"go":     {"-exec", "-toolexec", "-vettool", "-overlay", "-modfile", "-C"},
+	"go":     {"-exec", "-toolexec", "-vettool", "-overlay", "-modfile", "-C", "extld", "extar", "-gccgoflags"},
 	"npm":    {"*C", "*g", "--prefix", "--global", "--location", "--script-shell", "--node-options", "--userconfig", "--globalconfig", "--registry", "--shell", "--editor", "--viewer", "--git"},
 	"pip":    {"*t", "*i", "*f", "--target", "--prefix", "--root", "--src", "--index-url", "--extra-index-url", "--find-links", "--trusted-host", "--proxy", "--python", "--user", "--break-system-packages", "--log"},
 	"pytest": {"*p", "*c", "*o", "--rootdir", "--confcutdir", "--override-ini", "--config-file", "--basetemp", "--junitxml", "--junit-xml", "--pdbcls", "--debug", "--log-file"},

@@ -96,6 +96,7 @@ func TestTurns(t *testing.T) {
 		{"only a warning", "warn:retrying|text:done", "end_turn out=5 done"},
 		{"a request that is not offered", "call:fs/read_text_file", "end_turn out=5 others=request fs/read_text_file:1 [-32601]"},
 		{"a permission that nobody decides", "ask:t1:rm -rf x", `end_turn out=5 [{"outcome":{"outcome":"cancelled"}}]`},
+		{"claims what cannot be", "usage:9000000000000000000:100:1.7e308|text:full", "end_turn out=5 context=1099511627776/100 full"},
 		{"claims 96 %", "usage:96000:100000|text:full", "end_turn out=5 context=96000/100000 full"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

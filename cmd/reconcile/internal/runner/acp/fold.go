@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"hash/maphash"
 	"strings"
+
+	"reconcile.dev/reconcile/schemas"
 )
 
 // Event is something that happened in a session, for a log.
@@ -176,8 +178,8 @@ func (f *updateFold) apply(u *update) {
 		f.call(u)
 	case "usage_update":
 		f.grew = f.grew || u.Used > f.ContextUsed
-		f.ContextUsed, f.ContextSize = max(u.Used, 0), max(u.Size, 0)
-		if u.Cost != nil && u.Cost.Currency == "USD" && u.Cost.Amount >= 0 {
+		f.ContextUsed, f.ContextSize = min(max(u.Used, 0), tokensLimit), min(max(u.Size, 0), tokensLimit)
+		if u.Cost != nil && u.Cost.Currency == "USD" && u.Cost.Amount >= 0 && u.Cost.Amount <= schemas.MaxCostUSD {
 			f.Cost = &u.Cost.Amount
 		}
 		f.o.Host.Observe(Event{Kind: EventUsage, Text: f.text.String(), Used: f.ContextUsed, Size: f.ContextSize})

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"reconcile.dev/reconcile/schemas"
 )
 
 // Version is the version of the protocol.
@@ -152,12 +154,12 @@ func (c *Client) NewSession(ctx context.Context, dir string, servers []Server) (
 		var id struct {
 			ID string `json:"sessionId"`
 		}
-		if decodeLoosely(result, &id) && id.ID != "" {
+		if decodeLoosely(result, &id) && schemas.IsSessionID(id.ID) {
 			c.enter(id.ID)
 		}
 	})
-	if err == nil && s.ID == "" {
-		err = errors.New("the answer to session/new has no sessionId")
+	if err == nil && !schemas.IsSessionID(s.ID) {
+		err = errors.New("the answer to session/new has no sessionId, or one that is no id")
 	}
 	return s, err
 }
