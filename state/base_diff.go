@@ -201,8 +201,11 @@ func (u *baseDiff) about(f *file, moved bool) {
 }
 
 // readersKnown reports whether the readers of a file's content are known. For a changed status or record they are not: a
-// broken DAG belongs to the session that its status names, and a record can make an agent stuck.
-func (*baseDiff) readersKnown(f *file) bool { return f.area != areaStatus && f.area != areaRuns }
+// broken DAG belongs to the session that its status names, and a record can make an agent stuck. Who reads what an agent reports of its
+// own work depends on the agent.
+func (u *baseDiff) readersKnown(f *file) bool {
+	return f.area != areaStatus && (f.area != areaRuns || u.update.model.refOf(f).Kind == schemas.AgentKind.Name)
+}
 
 func (s *Store) since(m *model, was settled, b *base, known map[string]*file) *baseDiff {
 	u := &baseDiff{update: s.update(), was: was, base: b, known: known, specs: map[schemas.Ref]bool{}}

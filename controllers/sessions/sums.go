@@ -303,14 +303,15 @@ func (s *dagSums) added(name string) (p part, had bool) {
 // set replaces what a DAG adds.
 func (s *dagSums) set(name string, p part) {
 	was, had := s.added(name)
+	sum := s.sum(p.session)
+	s.parts[name] = p // also where it adds what it did while it was dormant: it may not be in the next tree
 	if had && was == p {
 		return
 	}
 	if had {
 		s.sum(was.session).remove(name, was)
 	}
-	s.sum(p.session).add(name, &p)
-	s.parts[name] = p
+	sum.add(name, &p)
 }
 
 // drop takes away what a DAG adds.

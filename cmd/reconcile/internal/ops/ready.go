@@ -46,11 +46,7 @@ func (q ReadyRequest) about(it work.Item) bool { return q.Issue == nil || it.Iss
 
 // openReady opens the tree, checks the agent of the request, and updates the tree, which a look leaves to a process that holds its lock.
 func (e Env) openReady(ctx context.Context, q ReadyRequest, claims bool) (*openTree, error) {
-	open := e.openChanged
-	if claims {
-		open = e.open
-	}
-	o, err := open(ctx)
+	o, err := e.openChanged(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +95,7 @@ func Claim(ctx context.Context, env Env, q ReadyRequest) (r ClaimResult, err err
 		if err != nil {
 			return nil, err
 		}
-		all := work.Ready(t, env.Tree.Now(), nil)
+		all := work.Ready(t, env.Tree.Now(), settle.Doubtful(t, o.reader.Changed))
 		person := agents.IsPerson(t, r.Agent)
 		for i := range all {
 			it := &all[i]
