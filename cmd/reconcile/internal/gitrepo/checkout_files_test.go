@@ -147,6 +147,33 @@ func TestCheckoutReadsAttributes(t *testing.T) {
 	}
 }
 
+// TestFilesInSubmodules: files in the empty folder of a submodule are told, since git would leave them out; a submodule that is checked out is none.
+func TestFilesInSubmodules(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.git("update-index", "--add", "--cacheinfo", "160000,"+f.git("rev-parse", "HEAD")+",sub")
+	f.git("commit", "-q", "-m", "submodule")
+	for _, r := range []*Repo{f.open(), f.byCommand()} {
+		co, in := f.newCheckout(r)
+		in.write("new", "1\n")
+		if found, err := r.Uncaptured(t.Context(), co); err != nil || !slices.Equal(found, []string{"new"}) {
+			t.Errorf("%q, %v", found, err)
+		}
+		in.write("sub/file", "lost\n")
+		if _, err := r.Uncaptured(t.Context(), co); err == nil || !strings.HasPrefix(err.Error(), "sub is a submodule") {
+			t.Errorf("files in it: %v", err)
+		}
+		if err := os.Remove(in.path("sub/file")); err != nil {
+			t.Fatal(err)
+		}
+		in.git("init", "-q", "sub")
+		in.write("sub/file", "its own\n")
+		if _, err := r.Uncaptured(t.Context(), co); err != nil {
+			t.Errorf("checked out: %v", err)
+		}
+	}
+}
+
 // TestCapturesAfterGit: what git captured, and brought its index to, is part of the next capture, too.
 func TestCapturesAfterGit(t *testing.T) {
 	t.Parallel()

@@ -217,12 +217,38 @@ func (r *Repo) Uncaptured(ctx context.Context, co Checkout) (found []string, err
 		found, err = n.uncaptured(ctx, s, co)
 		return err
 	}, func(k *command) error {
+		if err := filledModule(co); err != nil {
+			return err
+		}
 		in, cl := k.inWorkspace(co)
 		out, err := in.run(ctx, cl, "ls-files", "--modified", "--others", "--exclude-standard", "-z")
 		found = append([]string{}, nulSplit(out)...)
 		return err
 	})
 	return found, err
+}
+
+// filledModule returns an error if a checkout has files in the folder of a submodule that is not checked out: git lists none of them.
+func filledModule(co Checkout) error {
+	data, _, _, err := readIndex(co.Index)
+	if err != nil || data == nil {
+		return err
+	}
+	ix, err := parseIndex(data)
+	if err != nil {
+		return nil // git reads indexes of other versions
+	}
+	for _, e := range ix.entries {
+		if e.blob().mode != modeModule {
+			continue
+		}
+		files, err := os.ReadDir(filepath.Join(co.Dir, filepath.FromSlash(e.path)))
+		own := func(d os.DirEntry) bool { return d.Name() == ".git" }
+		if err == nil && len(files) > 0 && !slices.ContainsFunc(files, own) {
+			return fmt.Errorf("%s is a submodule that is not checked out here, and files in it cannot become part of a commit; move them elsewhere", e.path)
+		}
+	}
+	return nil
 }
 
 // inWorkspace returns the command for a checkout, and the call that has its index. Nothing that the checkout's own .git names is run or read.
