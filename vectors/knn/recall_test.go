@@ -102,6 +102,46 @@ func testRecall(t *testing.T, d *knntest.Data, graphFrom int) {
 	}
 }
 
+// TestFilterOfOnePart: what passes may be far from a query, or all around it.
+func TestFilterOfOnePart(t *testing.T) {
+	t.Parallel()
+	for _, shape := range []knntest.Shape{knntest.Uniform, knntest.Clustered} {
+		d := knntest.Spec{Shape: shape, N: 20_000, Queries: 100, Dims: 64, Seed: 8}.Make()
+		x, err := Build(context.Background(), Options{Dims: d.Dims, GraphFrom: 1000}, itemsOf(d), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		along := make([]float32, d.N) // the first query
+		for row := range along {
+			for i, c := range d.Vector(row) {
+				along[row] += c * d.Query(0)[i]
+			}
+		}
+		sorted := slices.Sorted(slices.Values(along))
+		for _, share := range []float64{0.15, 0.3, 0.7} {
+			for _, near := range []bool{true, false} {
+				passes := func(row uint32) bool {
+					if near {
+						return along[row] > sorted[int(float64(d.N)*(1-share))]
+					}
+					return along[row] < sorted[int(float64(d.N)*share)]
+				}
+				truth, filter := d.TruthWhere(10, passes), &Bitmap{}
+				for slot := range uint32(x.Slots()) {
+					if id, ok := x.ID(slot); ok && passes(uint32(rowOf(id))) {
+						filter.Add(slot)
+					}
+				}
+				for thorough, atLeast := range map[bool]float64{false: 0.95, true: 0.99} {
+					if got := recallOf(t, x, d, truth, SearchOptions{Filter: filter, Thorough: thorough}); got < atLeast {
+						t.Errorf("%v, %v pass, near the first query %v, thorough %v: recall %.4f, want %.2f", shape, share, near, thorough, got, atLeast)
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestEqualVectors: many equal vectors neither hide others nor lose each other.
 func TestEqualVectors(t *testing.T) {
 	t.Parallel()

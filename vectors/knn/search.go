@@ -45,8 +45,9 @@ type Hit struct {
 
 // Numbers of the search, chosen by measurements on 768 dimensions.
 const (
-	// A filter that lets less than 1 in narrow vectors pass is searched by a scan of these.
-	narrow = 10
+	// A filter that lets at most 1 in narrow vectors pass is searched by a scan of these; one that lets more than 1 in sparse pass, if by a
+	// scan, by one of all.
+	narrow, sparse = 10, 3
 	// Of Ef candidates a scan keeps keptAll, and 1 in keptOf besides.
 	keptAll, keptOf = 256, 8
 	// A walk that keeps more than 1 in dense vectors would look at most of them, and a scan of all codes does it faster.
@@ -113,7 +114,7 @@ func (w *vectorWalker) find(v *vectorView, o SearchOptions) {
 	case n == 0:
 	case o.Exact || v.dims < graphDims:
 		w.exact(v, o)
-	case o.Filter != nil && o.Filter.Len() < n/narrow:
+	case o.Filter != nil && o.Filter.Len() <= n/narrow:
 		w.slots = o.Filter.appendTo(w.slots[:0], n)
 		w.scanSlots(v, o)
 	case !v.hasEntry() && (!v.inLists() || lookedAt*o.Ef >= v.live && o.reach == 0):

@@ -11,7 +11,6 @@ import (
 // vectorWalker is the scratch of one search or one insertion at a time: no search allocates after the first ones.
 type vectorWalker struct {
 	pool   pool
-	hits   pool     // of a filtered walk: what the filter lets pass
 	best   sieve    // candidates by what a scan compares
 	ranked []uint64 // candidates by their whole codes
 	starts []uint64
@@ -248,47 +247,28 @@ func (w *vectorWalker) enter(v *vectorView, block []uint32) {
 	w.slots = w.slots[:n]
 }
 
-// walkFiltered walks until the best that pass are nearer than all candidates left. If it meets so few that a scan of
-// those that pass is cheaper, it does that instead.
+// walkFiltered walks until it has met as many candidates that pass as a search without a filter meets of all, if they are spread evenly.
+// Where that is most of the vectors, or those that pass are elsewhere, it compares the codes of all that pass.
 func (w *vectorWalker) walkFiltered(v *vectorView, o SearchOptions) {
-	code, p := &w.query, &w.pool
-	budget := o.Filter.Len()
-	w.forget(v.len())
-	p.reset(max(4*o.Ef, o.Ef*v.len()/o.Filter.Len()*2), alike(o))
-	w.hits.reset(o.Ef, o.Ef)
-	start := w.descend(v, code, 0)
-	w.see(slotOf(start, 0))
-	w.consider(v, o, start)
-	for next := 0; next < len(p.keys) && p.keys[next] < w.hits.worst(); {
-		key := p.keys[next]
-		if key&done != 0 {
-			next++
-			continue
+	n, passing := v.len(), o.Filter.Len()
+	ef := o.Ef * n / passing
+	if ef <= min(n, v.calibrated)/dense {
+		w.walk(v, &w.query, 0, ef, v.efforts.among*n/passing, alike(o), w.approach(v, &w.query, ef)...)
+		met := 0
+		for _, key := range w.pool.keys {
+			if o.passes(v, slotOf(key, 0)) {
+				met++
+			}
 		}
-		p.keys[next] |= done
-		w.slots = w.slots[:0]
-		w.enter(v, v.links(slotOf(key, 0), 0))
-		w.measure(v, code)
-		if budget -= len(w.slots); budget < 0 {
-			w.slots = o.Filter.appendTo(w.slots[:0], v.len())
-			w.scanSlots(v, o)
+		if met >= o.Ef*3/4 {
+			w.rerank(v, o, w.pool.keys)
 			return
 		}
-		next++
-		for i, dist := range w.dists {
-			next = min(next, w.consider(v, o, keyOf(dist, w.slots[i], 0)))
-		}
 	}
-	w.rerank(v, o, w.hits.keys)
-}
-
-// consider adds a candidate to the pool, and to the hits if it passes. It returns its place.
-func (w *vectorWalker) consider(v *vectorView, o SearchOptions, key uint64) int {
-	if key >= w.hits.worst() {
-		return len(w.pool.keys)
+	if passing > n/sparse {
+		w.scanCodes(v, o)
+		return
 	}
-	if o.passes(v, slotOf(key, 0)) {
-		w.hits.add(key)
-	}
-	return w.pool.add(key)
+	w.slots = o.Filter.appendTo(w.slots[:0], n)
+	w.scanSlots(v, o)
 }
