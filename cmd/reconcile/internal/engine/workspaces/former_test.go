@@ -49,7 +49,7 @@ func TestClonedAnew(t *testing.T) {
 	f := newFixture(t)
 	w := f.open(request("a", "1", schemas.WorkspaceClone))
 	f.put(w, "file", "precious\n")
-	_, err := w.Commit(f.Context(), f.now, nil, nil)
+	run, err := w.Commit(f.Context(), f.now, nil, nil)
 	if err = errors.Join(err, w.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -57,6 +57,10 @@ func TestClonedAnew(t *testing.T) {
 	f.git("clone", "-q", "--no-local", "--single-branch", "--branch", "main", ".", away)
 	if err := errors.Join(os.RemoveAll(f.tree), os.Rename(away, f.tree)); err != nil {
 		t.Fatal(err)
+	}
+	why, err := f.m.NotReady(f.Context(), &settle.Land{Base: run.Base, Commit: run.Commit, Files: run.Files, Whole: true})
+	if err != nil || !strings.Contains(why, "is not in this repository; fetch a branch that has it, or retry the node") {
+		t.Errorf("%q, %v", why, err)
 	}
 	ref, err := f.m.Drop(f.Context(), f.only().Name)
 	if err != nil {

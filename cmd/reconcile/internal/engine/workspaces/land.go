@@ -40,7 +40,7 @@ func (m *Manager) NotReady(ctx context.Context, task settle.Task) (string, error
 	return m.Uncommitted(ctx, c.Workspace)
 }
 
-// inTheWay says which files of the user are in the way of a commit.
+// inTheWay says which files of the user are in the way of a commit, or that the repository does not have it, as after it was cloned anew.
 func (m *Manager) inTheWay(ctx context.Context, l *settle.Land) (string, error) {
 	repo, err := m.repository()
 	if errors.Is(err, gitrepo.ErrNotARepo) {
@@ -48,6 +48,11 @@ func (m *Manager) inTheWay(ctx context.Context, l *settle.Land) (string, error) 
 	}
 	if err != nil {
 		return "", err
+	}
+	for _, commit := range []string{l.Commit, l.Top()} {
+		if has, err := repo.HasCommit(ctx, commit); err != nil || !has {
+			return fmt.Sprintf("its commit %.10s is not in this repository; fetch a branch that has it, or retry the node to have the work done again", commit), err
+		}
 	}
 	head, err := repo.Head(ctx)
 	if err != nil || l.Target != "" && head.Ref != "refs/heads/"+l.Target {
