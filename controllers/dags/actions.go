@@ -57,6 +57,14 @@ func (f *fold) apply(pending actions.Pending, done *schemas.AppliedAction) bool 
 	if i, ok := f.p.Index[a.Node]; ok && schemas.IgnoredStep(a.Verb) != "" {
 		return f.ignore(i, pending, done)
 	}
+	if i, ok := f.p.Index[a.Node]; ok && a.Verb == schemas.VerbRetry {
+		if done.Refused = f.retryIsLost(i, a.Alone); done.Refused != "" {
+			return false
+		}
+	}
+	if i, ok := f.p.Index[a.Node]; ok && a.Verb == schemas.VerbApprove && len(f.partNodes(i)) > 0 {
+		return f.releaseParts(i)
+	}
 	if i, ok := f.p.Index[a.Node]; ok && a.Verb == schemas.VerbApprove {
 		return f.approveNode(i, pending, done)
 	}
@@ -106,6 +114,38 @@ func (f *fold) putNode(i int32, a *schemas.ActionSpec, all bool) {
 	}
 }
 
+// releaseParts releases the holds of the nodes that node i joins, and reports whether there were any. A gate or a task of a person has to
+// be approved by its own name.
+func (f *fold) releaseParts(i int32) (released bool) {
+	if released = f.verbs[i] == schemas.VerbHold; released {
+		f.verbs[i] = ""
+	}
+	for _, part := range f.partNodes(i) {
+		released = f.releaseParts(part) || released
+	}
+	return released
+}
+
+// inheritVerbs puts in force on nodes that are new what an action put on the node that joins them, before they were made.
+func (f *fold) inheritVerbs() {
+	for _, i := range slices.Backward(f.p.Order) { // a join before what it joins
+		verb, made := f.verbs[i], false
+		switch verb {
+		case schemas.VerbHold, schemas.VerbCancel, verbKill, verbEnd:
+		default:
+			continue
+		}
+		for _, part := range f.partNodes(i) {
+			if f.verbs[part] == "" && f.old.Nodes.Find(f.p.Spec.Nodes[part].Name) == nil {
+				f.verbs[part], made = verb, true
+			}
+		}
+		if made {
+			f.verbs[i] = ""
+		}
+	}
+}
+
 // heldBy is what pause and resume leave in force on a DAG.
 var heldBy = map[string]string{schemas.VerbPause: schemas.VerbPause, schemas.VerbResume: ""}
 
@@ -143,10 +183,14 @@ func Approvable(t *state.Tree, ref schemas.Ref, node string, now time.Time) bool
 	if !ok || spec == nil {
 		return true // nothing is known
 	}
+	parts := map[string]bool{}
+	addPartNames(parts, spec, node)
 	for i := range spec.Nodes {
 		n := &spec.Nodes[i]
 		s := st.Nodes.Of(n.Name)
 		switch {
+		case parts[n.Name] && s.Verb == schemas.VerbHold:
+			return true
 		case node != "" && n.Name != node:
 		case node != "" && s.Reason == settle.ReasonWaitsForApproval:
 			return true
@@ -156,6 +200,18 @@ func Approvable(t *state.Tree, ref schemas.Ref, node string, now time.Time) bool
 		}
 	}
 	return false
+}
+
+// addPartNames adds the names of the nodes that a node joins, also by other joins.
+func addPartNames(to map[string]bool, spec *schemas.DAGSpec, node string) {
+	n := spec.Node(node)
+	if n == nil || n.Made == nil || len(n.Made.Joins) == 0 {
+		return
+	}
+	for _, name := range n.Needs {
+		to[name] = true
+		addPartNames(to, spec, name)
+	}
 }
 
 // applyTo puts a verb in force on one node. Where the node was named, it means that node; else only those nodes that
