@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // PlanChangeKind is the kind PlanChange.
@@ -39,12 +40,18 @@ type PlanChangeSpec struct {
 	Reason string `json:"reason" jsonschema:"minLength=1,maxLength=2000"`
 	// Node is the node of the target that escalates: it waits for the answer, and goes on with it.
 	Node string `json:"node,omitempty" jsonschema:"maxLength=63"`
+	// BlockerType says what kind of blocker it is: access, dependency, environment, information, plan, or other.
+	BlockerType string `json:"blockerType,omitempty" jsonschema:"enum=access,enum=dependency,enum=environment,enum=information,enum=plan,enum=other"`
 	// Tried is what was tried against the blocker, in order.
 	Tried []string `json:"tried,omitempty" jsonschema:"maxItems=50"`
 	// Blocked are the nodes that cannot go on.
 	Blocked []string `json:"blocked,omitempty" jsonschema:"maxItems=1000"`
 	// Failed are the nodes that failed.
 	Failed []string `json:"failed,omitempty" jsonschema:"maxItems=1000"`
+	// Priority orders what people and architects are asked. Default: high. From a run, critical counts as high.
+	Priority Priority `json:"priority,omitempty" jsonschema:"enum=critical,enum=high,enum=normal,enum=low,enum=background"`
+	// Context is what else is to be known, by name; at most 20,000 characters of JSON.
+	Context map[string]any `json:"context,omitempty"`
 	// Suggestions are the changes that the requester proposes. An answer without an edit of its own accepts them.
 	Suggestions *PlanEdit `json:"suggestions,omitempty"`
 	// By is the agent or the person that asks.
@@ -56,6 +63,22 @@ type PlanChangeSpec struct {
 	Run string `json:"run,omitempty" jsonschema:"maxLength=250"`
 	// At is when it was asked.
 	At Time `json:"at,omitzero"`
+}
+
+// BlockerTypes are the types of blockers.
+func BlockerTypes() []string {
+	return []string{"access", "dependency", "environment", "information", "plan", "other"}
+}
+
+// maxPlanContext bounds the context of a plan change, as JSON.
+const maxPlanContext = 20_000
+
+// Urgency is the priority that counts: that of a run is at most high.
+func (s *PlanChangeSpec) Urgency() Priority {
+	if s.Priority == "" || s.Run != "" && s.Priority == Critical {
+		return High
+	}
+	return s.Priority
 }
 
 // PlanEdit is a change of the nodes of a DAG.
@@ -79,10 +102,22 @@ func (e *PlanEdit) Shown() string {
 	if e == nil {
 		return ""
 	}
+	return shownJSON(e)
+}
+
+// ShownContext is the context as people and architects see it, JSON in a line; "" for none.
+func (s *PlanChangeSpec) ShownContext() string {
+	if len(s.Context) == 0 {
+		return ""
+	}
+	return shownJSON(s.Context)
+}
+
+func shownJSON(v any) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(e) // it came from JSON or YAML
+	_ = enc.Encode(v) // it came from JSON or YAML
 	return strings.TrimSpace(b.String())
 }
 
@@ -160,6 +195,32 @@ func (s *PlanChangeSpec) Default() {
 	if s.Suggestions != nil {
 		withoutSecrets(&s.Suggestions.Text)
 	}
+	if s.Context != nil {
+		s.Context, _ = valueWithoutSecrets(s.Context).(map[string]any)
+	}
+}
+
+// valueWithoutSecrets is a value of JSON without secrets and private text, in names as well.
+func valueWithoutSecrets(v any) any {
+	switch v := v.(type) {
+	case string:
+		withoutSecrets(&v)
+		return v
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = valueWithoutSecrets(v[i])
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, of := range v {
+			withoutSecrets(&name)
+			out[name] = valueWithoutSecrets(of)
+		}
+		return out
+	}
+	return v
 }
 
 // Check reports the problems of a plan change: a target that is none, names that no node can have, an escalation that is not about a DAG,
@@ -174,11 +235,22 @@ func (s *PlanChangeSpec) Check(r *Report) {
 	case s.Change == ChangeHandoff && (s.Node == "" || s.Run == "" || s.Proof != "" || s.Suggestions != nil || len(s.Tried) > 0):
 		r.At("change").Errorf("conflict", "only reconcile asks for a hand-off, when the work of a run on a node is handed over").
 			Suggest("use extend, modify, replace or fix")
+	case s.Node == "" && s.BlockerType != "":
+		r.At("blockerType").Errorf("missing", "the type of a blocker is about a node that is blocked").Suggest("add node")
 	case s.Node == "" && len(s.Tried) > 0:
 		r.At("tried").Errorf("missing", "what was tried is about a node that is blocked").Suggest("add node")
 	}
 	checkFilled(r.At("reason"), s.Reason)
 	checkLine(r.At("by"), s.By)
+	if s.BlockerType != "" && !slices.Contains(BlockerTypes(), s.BlockerType) {
+		r.At("blockerType").Errorf("bad-value", "%q is no type of a blocker: it is one of %s", s.BlockerType, strings.Join(BlockerTypes(), ", "))
+	}
+	if s.Priority != "" && !slices.Contains(Priorities(), s.Priority) {
+		r.At("priority").Errorf("bad-value", "%q is no priority: it is one of critical, high, normal, low, background", s.Priority)
+	}
+	if n := utf8.RuneCountInString(s.ShownContext()); n > maxPlanContext {
+		r.At("context").Errorf("too-long", "it has %d characters, and at most %d are allowed", n, maxPlanContext)
+	}
 	checkRunKey(r.At("run"), s.Run)
 	if s.Node != "" {
 		checkNodeNames(r, []string{s.Node}, "node")
@@ -254,6 +326,9 @@ func (s *PlanChangeSpec) Said() string {
 		what = "hand-off of " + s.Target + " " + s.Node
 	case s.Node != "":
 		what = "blocker of " + s.Target + " " + s.Node
+		if s.BlockerType != "" {
+			what = "blocker (" + s.BlockerType + ") of " + s.Target + " " + s.Node
+		}
 	}
 	return what + ": " + strings.Join(strings.Fields(s.Reason), " ")
 }

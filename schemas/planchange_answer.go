@@ -23,6 +23,11 @@ func ReadPlanAnswer(text string) (*GivenPlanAnswer, error) {
 	if object == "" {
 		return &GivenPlanAnswer{Instructions: text}, nil
 	}
+	if json.Valid([]byte(object)) {
+		if err := checkKeysOnce([]byte(object)); err != nil {
+			return nil, err
+		}
+	}
 	var a GivenPlanAnswer
 	d := json.NewDecoder(bytes.NewReader([]byte(object)))
 	d.DisallowUnknownFields()

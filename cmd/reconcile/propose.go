@@ -85,12 +85,16 @@ func newEscalateCmd(a *app) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&q.Reason, "blocker", "", "what blocks the node, a `TEXT` of at most 2000 characters")
+	f.StringVar(&q.BlockerType, "type", "", "the `TYPE` of the blocker: "+strings.Join(schemas.BlockerTypes(), ", "))
 	f.StringArrayVar(&q.Tried, "tried", nil, "a `TEXT` that says what was tried; may be repeated")
 	a.bindProposal(cmd, q)
 	return cmd
 }
 
 func (a *app) bindProposal(cmd *cobra.Command, q *ops.ProposeRequest) {
+	cmd.Flags().StringVar((*string)(&q.Priority), "priority", "", "the `PRIORITY` of the question: critical, high, normal, low or background (default high); "+
+		"from a run, critical counts as high")
+	cmd.Flags().StringToStringVar(&q.Context, "context", nil, "what else is to be known, a `NAME=TEXT`; may be repeated")
 	cmd.Flags().StringVar(&q.By, "by", "", "the `NAME` of the acting person; in a run its agent (default: the user's login name)")
 	cmd.Flags().BoolVar(&q.NoRun, "no-run", false, "only write the request; the next run takes it")
 }

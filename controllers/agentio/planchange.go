@@ -73,6 +73,9 @@ func (p *PlanChange) Prompt() string {
 	}
 	d.block("what is asked, of "+label(p.Spec.Target)+", by "+label(p.Spec.By), p.Spec.Change)
 	d.block(what, p.Spec.Reason)
+	d.block("type of the blocker", p.Spec.BlockerType)
+	d.block("priority", string(p.Spec.Priority))
+	d.block("context", p.Spec.ShownContext())
 	d.block("what was tried", strings.Join(p.Spec.Tried, "\n"))
 	d.block("blocked nodes", strings.Join(p.Spec.Blocked, "\n"))
 	d.block("failed nodes", strings.Join(p.Spec.Failed, "\n"))

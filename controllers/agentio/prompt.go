@@ -171,7 +171,8 @@ var reports = map[string]string{
 		"If the plan has to change: reconcile propose --change extend --reason TEXT.",
 	FormatJSON: `Print one JSON value. To report more than a result, print {"reconcile": 1, "status": "done", "result": …, ` +
 		`"summary": "…", "filesChanged": ["…"], "remaining": ["…"]}; status is one of done, failed, needs_clarification and needs_handoff. ` +
-		`With "escalation": {"blocker": "…", "tried": ["…"]} in it, an architect or a person decides what is to be done about what blocks you; ` +
+		`With "escalation": {"blocker": "…", "type": "access", "tried": ["…"]} in it, an architect or a person decides what is to be done about what blocks you ` +
+		`(type is access, dependency, environment, information, plan or other); ` +
 		`"planChange": {"change": "extend", "reason": "…", "suggestions": {"add": [{"name": "…", "run": ["…"], "needs": ["…"]}]}} asks for another ` +
 		`plan (change is extend, modify, replace or fix; suggestions also have modify, remove and needs).`,
 }

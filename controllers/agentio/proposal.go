@@ -11,8 +11,11 @@ import (
 
 // escalation is what blocks an agent, in its output.
 type escalation struct {
-	Blocker string   `json:"blocker"`
-	Tried   []string `json:"tried"`
+	Blocker  string           `json:"blocker"`
+	Type     string           `json:"type"`
+	Tried    []string         `json:"tried"`
+	Priority schemas.Priority `json:"priority"`
+	Context  map[string]any   `json:"context"`
 }
 
 // proposal is the plan change in an output: one that the agent asks for, or its blocker. asks says that the output has a question, too.
@@ -23,15 +26,16 @@ func proposal(x *escalation, change json.RawMessage, asks bool) (spec *schemas.P
 	case x != nil && asks:
 		return nil, errors.New("the output has both clarification and escalation: ask first, and escalate what nobody could answer")
 	case x != nil:
-		spec = &schemas.PlanChangeSpec{Change: schemas.ChangeFix, Reason: x.Blocker, Tried: x.Tried, Node: "escalates"}
+		spec = &schemas.PlanChangeSpec{Change: schemas.ChangeFix, Reason: x.Blocker, BlockerType: x.Type, Tried: x.Tried, Priority: x.Priority, Context: x.Context,
+			Node: "escalates"}
 	case len(change) > 0:
 		d := json.NewDecoder(bytes.NewReader(change))
 		d.DisallowUnknownFields()
 		spec = new(schemas.PlanChangeSpec)
 		if err := d.Decode(spec); err != nil {
-			return nil, fmt.Errorf("planChange: %w; its fields are change, reason, blocked, failed and suggestions", schemas.PlainJSON(err))
+			return nil, fmt.Errorf("planChange: %w; its fields are change, reason, blocked, failed, priority, context and suggestions", schemas.PlainJSON(err))
 		}
-		spec.Node, spec.Tried = "", nil
+		spec.Node, spec.Tried, spec.BlockerType = "", nil, ""
 	default:
 		return nil, nil
 	}

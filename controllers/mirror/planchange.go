@@ -44,8 +44,9 @@ func writePlanChange(p *Page) {
 		threadName(cmp.Or(spec.By, "a person")), lineText(strings.Join(spec.Blocked, ", "), cellLength), lineText(strings.Join(spec.Failed, ", "), cellLength)}})
 	b.Quoted(spec.Reason)
 	b.List("What was tried", shortLines(spec.Tried))
-	edit(b, "Suggestions", spec.Suggestions)
-	edit(b, "The edit that the architect accepts, and only a person may", st.Proposal)
+	quotedJSON(b, "Context", spec.ShownContext())
+	quotedJSON(b, "Suggestions", spec.Suggestions.Shown())
+	quotedJSON(b, "The edit that the architect accepts, and only a person may", st.Proposal.Shown())
 	if a := st.Answer; a != nil {
 		word := "Refused"
 		if a.Accept {
@@ -64,9 +65,9 @@ func writePlanChange(p *Page) {
 	p.Status(b)
 }
 
-// edit shows what an approval would change.
-func edit(b *Body, heading string, e *schemas.PlanEdit) {
-	if text := e.Shown(); text != "" {
+// quotedJSON shows JSON in a line below a heading; nothing for "".
+func quotedJSON(b *Body, heading, text string) {
+	if text != "" {
 		b.Paragraph("**%s**", heading)
 		b.Quoted("```json\n" + text + "\n```") // in one line, so that nothing in it ends the block
 	}

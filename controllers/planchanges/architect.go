@@ -67,7 +67,7 @@ func AnswerDAG(t *state.Tree, e *state.Entry) (name string, dag *schemas.DAGSpec
 
 // nodeOf is the node in which the architect answers.
 func nodeOf(spec *schemas.PlanChangeSpec, st *schemas.PlanChangeStatus) schemas.Node {
-	n := schemas.Node{Name: answerNode, Agent: st.Architect, Priority: schemas.High, Prompt: st.Question, Retry: &schemas.Retry{Limit: 1}}
+	n := schemas.Node{Name: answerNode, Agent: st.Architect, Priority: spec.Urgency(), Prompt: st.Question, Retry: &schemas.Retry{Limit: 1}}
 	if spec.Change == schemas.ChangeHandoff {
 		limit := schemas.Duration(handoffTry)
 		n.Retry.Limit, n.Timeout = 0, &limit

@@ -26,6 +26,9 @@ var columns = []settle.Column{
 }
 
 var details = []settle.Column{
+	readiness.OfSpec("Blocker", func(s *schemas.PlanChangeSpec) string { return s.BlockerType }),
+	readiness.OfSpec("Priority", func(s *schemas.PlanChangeSpec) string { return string(s.Urgency()) }),
+	readiness.OfSpec("Context", (*schemas.PlanChangeSpec).ShownContext),
 	readiness.OfSpec("Tried", func(s *schemas.PlanChangeSpec) string { return strings.Join(s.Tried, "; ") }),
 	readiness.OfSpec("Blocked", func(s *schemas.PlanChangeSpec) string { return strings.Join(s.Blocked, ", ") }),
 	readiness.OfSpec("Failed", func(s *schemas.PlanChangeSpec) string { return strings.Join(s.Failed, ", ") }),

@@ -331,7 +331,7 @@ func (b *workBoard) planChange(e *state.Entry) {
 	if spec == nil || !forPerson(e) {
 		return
 	}
-	it := Item{Name: e.Ref.String(), Kind: ItemPlanChange, State: ItemReady, Priority: schemas.High, Agent: personFor(b.tree, e),
+	it := Item{Name: e.Ref.String(), Kind: ItemPlanChange, State: ItemReady, Priority: spec.Urgency(), Agent: personFor(b.tree, e),
 		Task: "decide: " + spec.Said(), Reason: settle.ReasonWaitsForPerson, Message: readiness.ConditionOf(e, schemas.Ready).Message}
 	it.Session = planchanges.Session(b.tree, spec)
 	if s := state.SpecOf[*schemas.SessionSpec](b.tree.Entry(schemas.SessionKind.Ref(it.Session))); s != nil {

@@ -88,6 +88,8 @@ func Describe(ctx context.Context, env Env, q DescribeRequest) (Description, err
 	}
 	if e.Object != nil {
 		d.Path = e.Object.Path
+	} else if e.Broken() {
+		d.Path = e.Problems[0].Path
 	}
 	d.Origins, d.Pipelines = dags.Origins(e), sessions.ActivePipelines(t, e)
 	if q.At == "" {

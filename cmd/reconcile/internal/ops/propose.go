@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
@@ -24,6 +25,9 @@ type ProposeRequest struct {
 	Reason          string // of an escalation the blocker
 	Tried           []string
 	Blocked, Failed []string
+	BlockerType     string            // of an escalation; one of schemas.BlockerTypes, "" for none
+	Priority        schemas.Priority  // "" is high
+	Context         map[string]string // what else is to be known, by name
 	// Edit are the suggestions, as the JSON of a schemas.PlanEdit; "" for none.
 	Edit  string
 	By    string // the acting person or agent; "": the caller
@@ -87,7 +91,14 @@ func (e Env) planChange(q ProposeRequest) (*schemas.PlanChangeSpec, error) {
 		return nil, err
 	}
 	spec := &schemas.PlanChangeSpec{Target: q.Target, Node: q.Node, Change: q.Change, Reason: e.redact("the reason", strings.TrimSpace(q.Reason)),
-		Blocked: q.Blocked, Failed: q.Failed, By: who.Name, Proof: who.Proof, At: schemas.NewTime(e.Tree.Now())}
+		Blocked: q.Blocked, Failed: q.Failed, By: who.Name, Proof: who.Proof, At: schemas.NewTime(e.Tree.Now()),
+		BlockerType: q.BlockerType, Priority: q.Priority}
+	for name, text := range q.Context {
+		if spec.Context == nil {
+			spec.Context = map[string]any{}
+		}
+		spec.Context[e.redact("--context", name)] = e.redact("--context", text)
+	}
 	for _, text := range q.Tried {
 		spec.Tried = append(spec.Tried, e.redact("--tried", text))
 	}
@@ -103,6 +114,12 @@ func (e Env) planChange(q ProposeRequest) (*schemas.PlanChangeSpec, error) {
 	if spec.Reason == "" {
 		return nil, badRequest("say why: the reason is missing")
 	}
+	if q.BlockerType != "" && !slices.Contains(schemas.BlockerTypes(), q.BlockerType) {
+		return nil, badField("type", " %s: a blocker is one of %s", q.BlockerType, strings.Join(schemas.BlockerTypes(), ", "))
+	}
+	if q.Priority != "" && !slices.Contains(schemas.Priorities(), q.Priority) {
+		return nil, badField("priority", " %s: it is one of critical, high, normal, low, background", q.Priority)
+	}
 	if q.Edit == "" {
 		return spec, nil
 	}
@@ -111,6 +128,9 @@ func (e Env) planChange(q ProposeRequest) (*schemas.PlanChangeSpec, error) {
 	d.DisallowUnknownFields()
 	if err := d.Decode(spec.Suggestions); err != nil {
 		return nil, badField("file", ": it is no edit: %v; its fields are dag, add, modify, remove, needs and text", schemas.PlainJSON(err))
+	}
+	if !spec.Suggestions.Changes() && strings.TrimSpace(spec.Suggestions.Text) == "" {
+		return nil, badField("file", ": the edit is empty; its fields are dag, add, modify, remove, needs and text")
 	}
 	return spec, nil
 }
@@ -157,6 +177,6 @@ func proposalName(spec *schemas.PlanChangeSpec) string {
 	}
 	dag, node, _ := schemas.SplitRunKey(spec.Run)
 	digest := specs.NameDigest(3, spec.Target, spec.Node, spec.Change, spec.Reason, fmt.Sprint(spec.Tried), fmt.Sprint(spec.Blocked), fmt.Sprint(spec.Failed),
-		string(edit), spec.By, dag, node)
+		string(edit), spec.By, dag, node, spec.BlockerType, string(spec.Priority), spec.ShownContext())
 	return specs.FitName(name[:min(len(name), longest)]+"-"+spec.Change, "-"+digest)
 }

@@ -163,7 +163,7 @@ func (p *descriptionPage) head(d Description) {
 	word := func(head, text string) { t.Cells(Cell{Text: head + ":", Color: Bold}, Word(text)) }
 	row("Object", e.Ref.String())
 	row("File", d.Path)
-	if d.Path != "" {
+	if e.Object != nil {
 		row("Labels", describePairs(e.Object.Metadata.Labels))
 		row("Annotations", describePairs(e.Object.Metadata.Annotations))
 	}
