@@ -237,28 +237,40 @@ func checkAnswer(t *state.Tree, n *schemas.Node, gate *dags.Gate, answer string)
 
 // mootAction returns why an action had no effect, or "". The error is that of an action that was refused.
 func (e Env) mootAction(ctx context.Context, name string) (string, error) {
-	s, t, err := e.load(ctx)
+	o, err := e.openChanged(ctx)
 	if err != nil {
 		return "", nil // the run reported the error
 	}
-	defer s.Close()
-	if e := t.Entry(schemas.ActionKind.Ref(name)); e != nil && e.HasStatus() {
-		if c := e.Status().Base().Condition(schemas.Ready); c != nil && c.Reason == settle.ReasonUnproved {
-			return readiness.Because(e), nil
+	defer o.store.Close()
+	t := o.tree
+	action := t.Entry(schemas.ActionKind.Ref(name))
+	if action != nil && action.HasStatus() {
+		if c := action.Status().Base().Condition(schemas.Ready); c != nil && c.Reason == settle.ReasonUnproved {
+			return readiness.Because(action), nil
 		}
 	}
-	for _, d := range slices.Concat(t.Entries(schemas.DAGKind.Name), t.Entries(schemas.PlanChangeKind.Name)) {
+	for _, d := range actedOn(t, state.SpecOf[*schemas.ActionSpec](action)) {
 		for _, x := range schemas.AppliedTo(d.Status()) {
 			switch {
 			case x.Name != name:
 			case x.Refused != "":
 				return "", fmt.Errorf("%s does not count: %s", schemas.ActionKind.Ref(name), x.Refused)
 			case x.Moot:
-				return readiness.Because(t.Entry(schemas.ActionKind.Ref(name))), nil
+				return readiness.Because(action), nil
 			}
 		}
 	}
 	return "", nil
+}
+
+// actedOn are the objects that may say what came of an action; spec may be nil.
+func actedOn(t *state.Tree, spec *schemas.ActionSpec) []*state.Entry {
+	if spec != nil {
+		if ref, err := (schemas.Kinds{schemas.DAGKind}).ParseRef(spec.Target); err == nil && t.Exists(ref) {
+			return []*state.Entry{t.Entry(ref)}
+		}
+	}
+	return slices.Concat(t.Entries(schemas.DAGKind.Name), t.Entries(schemas.PlanChangeKind.Name))
 }
 
 // target checks and returns the target of a verb, before anything is written.

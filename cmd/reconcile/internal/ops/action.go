@@ -24,11 +24,11 @@ func (e Env) beginAction(ctx context.Context, verb, by, reason string) (*newActi
 	if err != nil {
 		return nil, err
 	}
-	s, t, err := e.load(ctx)
+	o, err := e.openChanged(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &newAction{e, s, t, schemas.ActionSpec{Verb: verb, Reason: e.redact("--reason", reason), By: who.Name, Proof: who.Proof,
+	return &newAction{e, o.store, o.tree, schemas.ActionSpec{Verb: verb, Reason: e.redact("--reason", reason), By: who.Name, Proof: who.Proof,
 		At: schemas.NewTime(e.Tree.Now())}}, nil
 }
 

@@ -62,7 +62,7 @@ func Hook(ctx context.Context, env Env, q HookRequest) (r HookResult, err error)
 			return r, typed(err)
 		}
 	}
-	o, err := env.open(ctx)
+	o, err := env.openChanged(ctx)
 	if err != nil {
 		return r, typed(err)
 	}
