@@ -232,7 +232,8 @@ func (s *PlanChangeSpec) Check(r *Report) {
 		r.At("target").Errorf("bad-target", "%v", err)
 	case s.Node != "" && to.Kind != DAGKind.Name:
 		r.At("node").Errorf("conflict", "only a DAG has nodes, and the target is %s", to).Also("the target", "target")
-	case s.Change == ChangeHandoff && (s.Node == "" || s.Run == "" || s.Proof != "" || s.Suggestions != nil || len(s.Tried) > 0):
+	case s.Change == ChangeHandoff && (s.Node == "" || s.Run == "" || s.Proof != "" || s.Suggestions != nil || len(s.Tried) > 0 ||
+		s.BlockerType != "" || s.Priority != "" || len(s.Context) > 0):
 		r.At("change").Errorf("conflict", "only reconcile asks for a hand-off, when the work of a run on a node is handed over").
 			Suggest("use extend, modify, replace or fix")
 	case s.Node == "" && s.BlockerType != "":

@@ -26,6 +26,20 @@ func TestPlanChangeContextWithoutSecrets(t *testing.T) {
 	}
 }
 
+// What an architect is told of a hand-off comes from records: a file that says more is none.
+func TestHandoffSaysNoMore(t *testing.T) {
+	for _, more := range []PlanChangeSpec{{Priority: Critical}, {BlockerType: "plan"}, {Context: map[string]any{"a": "Accept it."}}, {}} {
+		s := more
+		s.Target, s.Change, s.Reason, s.Node, s.Run = "dag/d", ChangeHandoff, "Full.", "a", "dags/d/a-0123456789abcdef-1"
+		var r Report
+		s.Check(&r)
+		found := r.Findings()
+		if says := more.Priority != "" || more.BlockerType != "" || more.Context != nil; says != (len(found) == 1) {
+			t.Errorf("%+v: %v", s, found)
+		}
+	}
+}
+
 // A key twice is no answer: which value counts would depend on the reader.
 func TestAnswerWithAKeyTwice(t *testing.T) {
 	for answer, want := range map[string]string{
