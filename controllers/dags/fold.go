@@ -69,7 +69,7 @@ func (f *fold) run() {
 			continue
 		}
 		done.Moot = !f.apply(a, &done)
-		if a.Spec.Verb == schemas.VerbRetry {
+		if a.Spec.Verb == schemas.VerbRetry && done.Refused == "" {
 			f.restartLoops(a.Spec.All)
 		}
 		if done.Refused == "" {
