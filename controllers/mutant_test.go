@@ -110,6 +110,7 @@ var faults = []mutants.Mutant{
 	{"a schedule does not wait for the end of its run", "dags/schedule.go", "if t.Waits && f.gate.Open", "if f.gate.Open"},
 	{"an action on a matrix is about none of its elements", "dags/actions.go", "f.putNode(part, a, all)", "_ = part"},
 	{"a hold of a matrix is about no element that is made later", "dags/actions.go", "f.verbs[part], made = verb, true", "made = true"},
+	{"a DAG that is cancelled goes on with a matrix", "dags/actions.go", "verbKill, verbEnd, verbCleanup:", "verbKill, verbEnd:"},
 	{"an approval of a matrix releases no hold", "dags/actions.go", "released = f.releaseParts(part) || released", "_ = part"},
 	{"a retry under failFast loses a success", "dags/actions.go", "done.Refused = f.retryIsLost(i, a.Alone);", "done.Refused = \"\";"},
 	{"a start joins a run of other values", "workflows/runs.go", "!reflect.DeepEqual(value, has[name])", "reflect.DeepEqual(value, has)"},

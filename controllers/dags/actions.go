@@ -131,13 +131,16 @@ func (f *fold) inheritVerbs() {
 	for _, i := range slices.Backward(f.p.Order) { // a join before what it joins
 		verb, made := f.verbs[i], false
 		switch verb {
-		case schemas.VerbHold, schemas.VerbCancel, verbKill, verbEnd:
+		case schemas.VerbHold, schemas.VerbCancel, verbKill, verbEnd, verbCleanup:
 		default:
 			continue
 		}
 		for _, part := range f.partNodes(i) {
 			if f.verbs[part] == "" && f.old.Nodes.Find(f.p.Spec.Nodes[part].Name) == nil {
 				f.verbs[part], made = verb, true
+				if verb == verbCleanup && !f.p.CleansUp(part) { // the DAG was cancelled as a whole
+					f.verbs[part] = schemas.VerbCancel
+				}
 			}
 		}
 		if made {
