@@ -12,8 +12,9 @@ import (
 // All of them are frozen after the whole tree was loaded, or when many of the frozen ones have changed since.
 func (m *model) nextDormants(asleep []schemas.Ref, key uint64) *nextDormants {
 	var fresh []*Dormant
+	disputed := m.disputed()
 	for _, ref := range asleep {
-		if o, ok := m.describeDormant(ref); ok {
+		if o, ok := m.describeDormant(ref); ok && !disputed[ref] {
 			fresh = append(fresh, &o)
 		}
 	}
@@ -25,6 +26,20 @@ func (m *model) nextDormants(asleep []schemas.Ref, key uint64) *nextDormants {
 		d.follow(was, fresh)
 	}
 	return d
+}
+
+// disputed are the objects with which other objects do not agree, such as a DAG that lacks the node which an action names: who reads the
+// other one needs them.
+func (m *model) disputed() map[schemas.Ref]bool {
+	out := map[schemas.Ref]bool{}
+	for p := range m.related {
+		if b := m.files[p].body.(*specBody); len(b.cross) > 0 {
+			for _, r := range b.references() {
+				out[r.To] = true
+			}
+		}
+	}
+	return out
 }
 
 // shouldFreeze reports whether the file of frozen objects is to be written again.

@@ -97,6 +97,20 @@ func TestTreeWithDormantObjects(t *testing.T) {
 	}
 }
 
+// An action that names a node which its DAG does not have stays invalid, though the DAG rests.
+func TestDisputedObjectsAreLoaded(t *testing.T) {
+	e := newFinished(t)
+	e.put("specs/actions/wrong.yaml", "Action", "wrong", "  {target: dag/f7, node: none, verb: skip}")
+	e.run(e.dir, false)
+	if n := e.dormant(); n != finishedDAGs-1 {
+		t.Errorf("%d objects are dormant", n)
+	}
+	for i := range 2 {
+		e.dag(i)
+		e.compare("edit of another DAG")
+	}
+}
+
 // TestOriginsWithDormantObjects: to find the files that the program made, no dormant object is loaded, and a finished DAG whose file may be
 // the program's is not dormant.
 func TestOriginsWithDormantObjects(t *testing.T) {

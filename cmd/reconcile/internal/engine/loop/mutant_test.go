@@ -46,6 +46,7 @@ var dormantFaults = []mutants.Mutant{
 	{"dormant objects are not counted", "../../../../../controllers/sessions/sums.go", "schemas.SessionKind.Ref(session), schemas.DAGKind.Name) {", "schemas.SessionKind.Ref(session), \"None\") {"},
 	{"a DAG that declares tools is dormant", "../../../../../state/dormant_next.go", " || b.object.Mentions(schemas.MarkTools)", "", "TestToolsOfFinishedDAGs"},
 	{"a DAG that wakes counts twice", "../../../../../controllers/sessions/sums.go", "\ts.parts[name] = p // also where", "\tif !had || was != p {\n\t\ts.parts[name] = p\n\t} // where", "TestDormantObjectsMovedDuringARun"},
+	{"what others do not agree with is dormant", "../../../../../state/dormant_next.go", "ok && !disputed[ref]", "ok && len(disputed) >= 0", "TestDisputedObjectsAreLoaded"},
 	{"a dormant object is not found by its path", "../../../../../state/tree_entries.go", "range t.dormant.at(paths)", "range t.dormant.at(nil)", "TestTreeWithDormantObjects"},
 	{"a DAG that a workflow made is dormant", "../../../../../controllers/dags/dormant.go", "return planchanges.NamesFix(e.Name) ||", "return false && ", "TestOriginsWithDormantObjects"},
 	{"of what a tree has other entries is forgotten", "../../../../../state/dormant.go", "r.woken = append(r.woken, indices...)", "_ = indices", "TestTreeWithDormantObjects"},
