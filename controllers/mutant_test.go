@@ -112,7 +112,7 @@ var faults = []mutants.Mutant{
 	{"a hold of a matrix is about no element that is made later", "dags/actions.go", "f.verbs[part], made = verb, true", "made = true"},
 	{"a DAG that is cancelled goes on with a matrix", "dags/actions.go", "verbKill, verbEnd, verbCleanup:", "verbKill, verbEnd:"},
 	{"an approval of a matrix releases no hold", "dags/actions.go", "released = f.releaseParts(part) || released", "_ = part"},
-	{"a retry under failFast loses a success", "dags/fold.go", "if !f.p.Spec.Policy.FailsFast() || f.p.CleansUp(i) ||", "if true ||"},
+	{"a retry under failFast loses a success", "dags/fail_fast.go", "if !f.p.Spec.Policy.FailsFast() || f.p.CleansUp(i) ||", "if true ||"},
 	{"a start joins a run of other values", "workflows/runs.go", "!reflect.DeepEqual(value, has[name])", "reflect.DeepEqual(value, has)"},
 	{"a start joins a run that takes a step that it leaves out", "workflows/runs.go", "n != nil && n.When != never", "n != nil && false"},
 	{"a failed need lets a node start", "readiness/readiness.go",

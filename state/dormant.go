@@ -141,11 +141,7 @@ func (d *dormantSet) kinds() (kinds []string) {
 	if d == nil {
 		return nil
 	}
-	for i, n := 0, d.base.frozen.objects(); i < n; {
-		kind := d.base.frozen.ref(i).Kind
-		kinds = append(kinds, kind)
-		_, i = d.base.frozen.ofKind(kind)
-	}
+	kinds = slices.Collect(maps.Keys(d.base.frozen.kinds))
 	for i := range d.base.recent {
 		if o := &d.base.recent[i]; !slices.Contains(kinds, o.Kind) {
 			kinds = append(kinds, o.Kind)
@@ -310,9 +306,6 @@ func (t *Tree) CountDormant(kind string) (all, unready int) {
 	return all, unready
 }
 
-// Unready reports whether the object waits, as it should.
-func (o *Dormant) Unready() bool { return o.Brief.Ready != "" && o.Brief.Ready != schemas.True }
-
 // SameBase reports whether two trees were loaded by one load that left objects dormant, or both have none: then Since compares them
 // without loading any.
 func (t *Tree) SameBase(o *Tree) bool {
@@ -371,12 +364,7 @@ func (r *dormantReader) countUnready(kind string) int {
 	defer r.mu.Unlock()
 	n, ok := r.unready[kind]
 	if !ok {
-		from, to := r.base.frozen.ofKind(kind)
-		for i := from; i < to; i++ {
-			if !r.base.thawed[i] && r.base.frozen.unready(i) {
-				n++
-			}
-		}
+		n = r.base.frozen.countUnready(kind, r.base.thawed)
 		for i := range r.base.recent {
 			if o := &r.base.recent[i]; o.Kind == kind && o.Unready() {
 				n++

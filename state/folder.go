@@ -259,7 +259,6 @@ func (s *treeScanner) checkLink(p *scanFolder, name []byte, a area, v visitor) {
 		return
 	}
 	v.file(a, p.dir, name, &st)
-	v.other(p.dir, name)
 }
 
 // checkFolderLink reports a link in specs/ that could hide specs: it leads to a folder, or out of the tree.

@@ -216,9 +216,15 @@ func (z *frozen) record(i int) (path uint64, offset, files int) {
 	return binary.LittleEndian.Uint64(r), int(binary.LittleEndian.Uint32(r[8:])), int(binary.LittleEndian.Uint32(r[12:]) &^ unreadyMark)
 }
 
-// unready reports whether the object with that index waits, as it should.
-func (z *frozen) unready(i int) bool {
-	return binary.LittleEndian.Uint32(z.records[frozenRecordSize*i+12:])&unreadyMark != 0
+// countUnready counts the objects of a kind that wait, as they should, without those that are thawed.
+func (z *frozen) countUnready(kind string, thawed []bool) (n int) {
+	from, to := z.ofKind(kind)
+	for i := from; i < to; i++ {
+		if !thawed[i] && binary.LittleEndian.Uint32(z.records[frozenRecordSize*i+12:])&unreadyMark != 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // read decodes an object into o, whose list of references it overwrites.

@@ -344,6 +344,7 @@ func (s *treeScanner) lookFile(p *scanFolder, name []byte, f disk.Form, st *disk
 	}
 	if f == disk.Link {
 		s.checkLink(p, name, a, v)
+		v.other(p.dir, name)
 		return
 	}
 	if f == disk.Special {

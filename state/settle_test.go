@@ -152,8 +152,8 @@ var listingMutants = []mutants.Mutant{
 	{"a listing outlives a change that was seen", "update.go", "func (u *update) put(f *file) {\n\tu.store.settledScan = nil\n", "func (u *update) put(f *file) {\n"},
 	{"a listing outlives a file", "update.go", "func (u *update) drop(p string) {\n\tu.store.settledScan = nil\n", "func (u *update) drop(p string) {\n"},
 	{"a listing outlives a scan", "load.go", "\ts.settledScan = nil\n\ts.watch.Restart()", "\ts.watch.Restart()"},
-	{"files that are not part of the tree are not listed", "scan.go", "v.other(p.dir, name)\n\t\treturn", "return"},
-	{"a link is listed with the stat of its target", "folder.go", "v.file(a, p.dir, name, &st)\n\tv.other(p.dir, name)", "v.file(a, p.dir, name, &st)"},
+	{"files that are not part of the tree are not listed", "scan.go", "}\n\t\tv.other(p.dir, name)\n\t\treturn", "}\n\t\treturn"},
+	{"a link is listed with the stat of its target", "scan.go", "s.checkLink(p, name, a, v)\n\t\tv.other(p.dir, name)", "s.checkLink(p, name, a, v)"},
 }
 
 func TestMutants(t *testing.T) {

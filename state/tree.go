@@ -167,6 +167,9 @@ type Dormant struct {
 	coded []byte        // its encoding in the base; nil: not encoded yet
 }
 
+// Unready reports whether the object waits, as it should.
+func (o *Dormant) Unready() bool { return o.Brief.Ready != "" && o.Brief.Ready != schemas.True }
+
 // dormantSet is the dormant objects of a tree.
 type dormantSet struct {
 	base      *base

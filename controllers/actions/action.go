@@ -211,7 +211,7 @@ func judge(in settle.In, st *schemas.ActionStatus) settle.Judgement {
 	if st.Phase == schemas.ActionApplied && (!schemas.IsMessage(spec.Verb) || st.Delivery != nil) {
 		message := appliedMessage(st)
 		if spec.Verb == schemas.VerbStart {
-			message = startMessage(in, st)
+			message = startMessage(in, message)
 		}
 		return settle.Judgement{Phase: schemas.ActionApplied, Class: settle.ClassReady, Reason: settle.ReasonApplied, Message: message}
 	}

@@ -13,8 +13,7 @@ import (
 const startedRun = "started "
 
 // startMessage is the message of an applied start. A run that it made may have given way to that of another start of the same name.
-func startMessage(in settle.In, st *schemas.ActionStatus) string {
-	message := appliedMessage(st)
+func startMessage(in settle.In, message string) string {
 	word, made := strings.CutPrefix(message, startedRun)
 	ref, err := schemas.Kinds{schemas.DAGKind}.ParseRef(word)
 	if run := in.Tree.Entry(ref); made && err == nil && run != nil && !run.Gone() && !workflows.Started(run, in.Name) {
