@@ -71,7 +71,7 @@ func Tools(ctx context.Context, env Env, q ToolsRequest) (r *ToolsResult, err er
 }
 
 const (
-	versionTime   = 3 * time.Second  // a program has this long to tell its version,
+	versionTime   = 5 * time.Second  // a program has this long to tell its version,
 	discoveryTime = 10 * time.Second // and none is asked later than this after the discovery began
 )
 
