@@ -29,6 +29,7 @@ func TestWorkTreesAsGit(t *testing.T) {
 		"staged back":  "cp README.md old && echo more >> README.md && git add README.md && mv old README.md",
 		"staged as is": "echo new > new && git add new && rm new && git rm -q --cached README.md",
 		"last file":    "git rm -q --cached src/main.go",
+		"added last":   "echo new > zz && git add zz",
 		"intended":     "echo new > new && git add -N new",
 		"ignores":      "echo logs/ > .gitignore && echo x > logs/new && mkdir -p a/logs && echo x > a/logs/b && echo '!b' > a/.gitignore",
 		"link":         "rm README.md && ln -s nowhere README.md && ln -s nowhere new",
