@@ -112,11 +112,11 @@ func (c *Committer) Commit(ctx context.Context, t *state.Tree, scope loop.Scope)
 		return loop.Committed{}, errors.Join(err, c.Git.Settle(ctx))
 	}
 	specs, left := ownership.SpecsAt(c.o.Store, t, dirty), ownership.Unsettled(t, scope.Open)
-	ofUser := func(p string) bool {
+	notOurs := func(p string) bool {
 		return strings.HasPrefix(p, settings.Folders.Specs+"/") && !specs.Has(p, scope.MemorySettled)
 	}
 	paths := slices.DeleteFunc(slices.Clone(dirty), func(p string) bool {
-		return ofUser(p) || left(p) || ownership.ByHand(settings, p) || specs.OfUser(p) && !c.uncommitted(ctx, specs.Once(p)) ||
+		return notOurs(p) || left(p) || ownership.ByHand(settings, p) || specs.OfUser(p) && !c.uncommitted(ctx, specs.Once(p)) ||
 			specs.Made(p) && c.known(ctx, p, func([]byte) bool { return true })
 	})
 	moved, err := Archived(ctx, c.Git, c.o.Store, t, dirty)

@@ -129,8 +129,8 @@ func TestOriginsWithDormantObjects(t *testing.T) {
 	if err != nil || err2 != nil || was == nil || countDormant(some) != finishedDAGs {
 		t.Fatal(countDormant(some), was, err, err2)
 	}
-	paths := func(t *state.Tree) (out []string) {
-		for is, list := range controllers.Origins(t) {
+	paths := func(origins map[settle.Origin][]*schemas.Object) (out []string) {
+		for is, list := range origins {
 			for _, o := range list {
 				out = append(out, fmt.Sprint(is, " ", o.Path))
 			}
@@ -138,7 +138,11 @@ func TestOriginsWithDormantObjects(t *testing.T) {
 		slices.Sort(out)
 		return out
 	}
-	got, want := paths(some), paths(whole)
+	got, want := paths(controllers.Origins(some)), paths(controllers.Origins(whole))
+	two := []string{"specs/made.yaml", "specs/fix.yaml"}
+	if at, wantAt := paths(controllers.OriginsAt(some, two)), paths(controllers.OriginsAt(whole, two)); !slices.Equal(at, wantAt) || len(at) != 2 {
+		t.Errorf("at %q: %q, of the whole tree %q", two, at, wantAt)
+	}
 	for _, own := range []string{fmt.Sprint(settle.OriginMade, " specs/made.yaml"), fmt.Sprint(settle.OriginRecord, " specs/fix.yaml")} {
 		if !slices.Contains(want, own) {
 			t.Errorf("%q is not among %q", own, want)
