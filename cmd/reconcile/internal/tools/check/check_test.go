@@ -3,11 +3,14 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -245,5 +248,31 @@ func TestRacedTestsExist(t *testing.T) {
 		if !bytes.Contains(text, []byte("func Test"+name+"(t *testing.T)")) {
 			t.Errorf("%s have no Test%s", partly, name)
 		}
+	}
+}
+
+func TestMemoryOfKilledChecksIsFreed(t *testing.T) {
+	own := memoryFolder()
+	if own == "" {
+		t.Skip("no file system in memory with enough room")
+	}
+	defer os.RemoveAll(own)
+	ended := exec.Command("true")
+	if err := ended.Run(); err != nil {
+		t.Fatal(err)
+	}
+	left := filepath.Join(filepath.Dir(own), "reconcile-check-"+strconv.Itoa(ended.Process.Pid))
+	if err := os.MkdirAll(filepath.Join(left, "tree"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(left)
+	if again := memoryFolder(); again != own {
+		t.Errorf("folder %q, want %q", again, own)
+	}
+	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder of a check that ended: %v, want none", err)
+	}
+	if _, err := os.Stat(own); err != nil {
+		t.Errorf("the folder of a check that runs: %v", err)
 	}
 }
