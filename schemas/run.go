@@ -146,7 +146,7 @@ type RunWorkspace struct {
 	Doubts []string `json:"doubts,omitempty"`
 	// Reason says how a landing ended, as in Landed, or is RunWroteOutside.
 	Reason string `json:"reason,omitempty"`
-	// Note says how what the agent reported differs from what changed.
+	// Note says how what the agent reported differs from what changed, and what is no part of the commit.
 	Note string `json:"note,omitempty"`
 }
 

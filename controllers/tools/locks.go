@@ -62,7 +62,7 @@ func replaced(file string, before, after []byte) []string {
 		return nil // [differs] says so
 	}
 	if err != nil {
-		return []string{fmt.Sprintf("changes %s: it, so that nobody can read it", file)}
+		return []string{fmt.Sprintf("changes %s: %s", file, unparsed)}
 	}
 	versions, sources, all := map[string]*locked{}, map[string][]string{}, []string{}
 	for i := range was {

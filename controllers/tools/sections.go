@@ -28,6 +28,9 @@ var sections = []string{"Cargo.toml#lints", "Cargo.toml#workspace.lints", "packa
 	"pyproject.toml#tool.uv.sources", "pyproject.toml#tool.uv.override-dependencies", "pyproject.toml#tool.uv.index", "pyproject.toml#tool.uv.index-url", "pyproject.toml#tool.uv.extra-index-url",
 	"pyproject.toml#tool.poetry.source", "pyproject.toml#tool.pdm.source", "pyproject.toml#tool.pdm.resolution", "composer.json#repositories", "setup.cfg#coverage", "setup.cfg#isort", "setup.cfg#pycodestyle", "setup.cfg#tox"}
 
+// unparsed names the whole of a file, of which the one or the other version is not valid.
+const unparsed = "all of it, since it has a version that is not valid"
+
 // checkedParts are the parts of a manifest or a build file that configure checks, by their names in words. One that cannot be read is such a
 // part as a whole.
 func checkedParts(file string, text []byte) map[string]string {
@@ -58,7 +61,7 @@ func checkedParts(file string, text []byte) map[string]string {
 		return nil
 	}
 	if len(text) > 0 && decode(text, &doc) != nil {
-		return map[string]string{"it, so that nobody can read it": string(text)}
+		return map[string]string{unparsed: string(text)}
 	}
 	for _, entry := range sectionsOf(name) {
 		at := any(doc)
@@ -84,7 +87,7 @@ func checkedParts(file string, text []byte) map[string]string {
 func modParts(text []byte) map[string]string {
 	f, err := modfile.Parse("go.mod", text, nil)
 	if err != nil {
-		return map[string]string{"it, so that nobody can read it": string(text)}
+		return map[string]string{unparsed: string(text)}
 	}
 	out := map[string]string{}
 	for _, i := range f.Ignore {

@@ -147,7 +147,8 @@ func TestCheckoutReadsAttributes(t *testing.T) {
 	}
 }
 
-// TestFilesInSubmodules: files in the empty folder of a submodule are told, since git would leave them out; a submodule that is checked out is none.
+// TestFilesInSubmodules: files in the empty folder of a submodule are told, since git would leave them out, and so is another commit of a
+// submodule that is checked out.
 func TestFilesInSubmodules(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -170,6 +171,12 @@ func TestFilesInSubmodules(t *testing.T) {
 		in.write("sub/file", "its own\n")
 		if _, err := r.Uncaptured(t.Context(), co); err != nil {
 			t.Errorf("checked out: %v", err)
+		}
+		in.git("-C", "sub", "add", ".")
+		in.git("-C", "sub", "-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "-q", "-m", "of nobody else")
+		c := Capture{Checkout: co, Base: f.git("rev-parse", "HEAD"), Message: "moved", Author: "a <a@example.com>", When: time.Now()}
+		if got, err := r.Capture(t.Context(), c); err == nil || !strings.HasPrefix(err.Error(), "sub is a submodule") {
+			t.Errorf("at another commit: %+v, %v", got, err)
 		}
 	}
 }

@@ -24,6 +24,7 @@ var faults = []mutants.Mutant{
 	{"a deleted file is kept", "checkout_files.go", "case errors.Is(err, fs.ErrNotExist), errors.Is(err, errNotFolder), err == nil", "case errors.Is(err, fs.ErrNotExist), errors.Is(err, errNotFolder):\n\t\treturn true, nil\n\tcase err == nil", "TestCapturesAsGit"},
 	{"a changed link is kept", "checkout_files.go", "return hashObject(plumbing.BlobObject, []byte(to)) == e.blob().hash, err", "_ = to\n\t\treturn true, err", "TestCapturesAsGit"},
 	{"files in submodules are lost", "workspace.go", "if e.blob().mode != modeModule {", "if true {", "TestFilesInSubmodules"},
+	{"a submodule may be at a commit that nobody has", "workspace.go", "if now == \"160000\" {", "if now == \"160000\" && was != now {", "TestFilesInSubmodules"},
 	{"a new file is not seen", "checkout_files.go", "s.found = append(s.found, at)", "_ = at", "TestCapturesAsGit"},
 	{"an ignored file is committed", "checkout_files.go", "entry.fixed == nil && !s.rules.ignored(at):", "entry.fixed == nil:", "TestCapturesAsGit"},
 	{"a repository in a checkout is committed as files", "checkout_files.go", "if dir != \"\" || d.Name() != \".git\" {", "if false {", "TestCapturesAsGit"},

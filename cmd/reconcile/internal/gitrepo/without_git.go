@@ -41,14 +41,19 @@ func (s *objectStore) changedFiles(from, to plumbing.Hash) ([]string, error) {
 		return nil, err
 	}
 	for _, e := range edits {
-		if e.now.mode == modeModule && e.was.mode != modeModule {
-			return nil, ownRepository(e.path)
+		if e.now.mode == modeModule {
+			return nil, ownRepository(e.path, e.was.mode == modeModule)
 		}
 	}
 	return slices.Compact(pathsOf(edits)), nil
 }
 
-func ownRepository(path string) error {
+// ownRepository is the error for a repository inside of the files, which may be a known submodule at another commit.
+func ownRepository(path string, submodule bool) error {
+	if submodule {
+		return fmt.Errorf("%s is a submodule, and its files cannot become part of a commit here; move it to another commit yourself, "+
+			"and have it at its former one again with: git submodule update %[1]s", path)
+	}
 	return fmt.Errorf("%s is a git repository of its own, whose files cannot become part of a commit here; remove its "+
 		".git, or ignore the folder in .gitignore", path)
 }

@@ -286,7 +286,7 @@ func (k *command) addAll(ctx context.Context, c Capture) error {
 	cl.config = append([]string{"-c", "core.fsyncMethod=batch", "-c", "advice.addEmbeddedRepo=false"}, cl.config...)
 	_, err := in.run(ctx, cl, "add", "--all", "--", ".")
 	if i := slices.IndexFunc(c.Changed, isFolder); err != nil && i >= 0 { // git refuses repositories without a commit
-		return ownRepository(strings.TrimSuffix(c.Changed[i], "/"))
+		return ownRepository(strings.TrimSuffix(c.Changed[i], "/"), false)
 	}
 	return err
 }
@@ -302,8 +302,8 @@ func literal(paths []string) []string {
 	return out
 }
 
-// changedFiles lists the paths that differ between two trees, sorted. A repository inside of the files is an error: its
-// files would not be part of the commit.
+// changedFiles lists the paths that differ between two trees, sorted. A repository inside of the files, or a submodule at another
+// commit, is an error: its files would not be part of the commit.
 func (k *command) changedFiles(ctx context.Context, from, to string) ([]string, error) {
 	out, err := k.run(ctx, call{}, "diff-tree", "-r", "--no-renames", "-z", from, to)
 	if err != nil {
@@ -316,8 +316,8 @@ func (k *command) changedFiles(ctx context.Context, from, to string) ([]string, 
 		if _, err := fmt.Sscanf(parts[i], ":%s %s ", &was, &now); err != nil {
 			return nil, fmt.Errorf("git diff-tree: cannot read %q", parts[i])
 		}
-		if now == "160000" && was != "160000" {
-			return nil, ownRepository(parts[i+1])
+		if now == "160000" {
+			return nil, ownRepository(parts[i+1], was == now)
 		}
 		files = append(files, parts[i+1])
 	}

@@ -68,7 +68,7 @@ func (a *attempt) looksSecret(name string) bool {
 		return false
 	}
 	data, err := regular.Read(a.place.root, name)
-	return err == nil && len(secrets.Find(string(data))) > 0
+	return err == nil && len(secrets.InFile(data)) > 0
 }
 
 // describeFor is how long a closing runner continues to describe the outputs of a success.

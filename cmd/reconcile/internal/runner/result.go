@@ -175,6 +175,9 @@ func (a *attempt) fillRecord(end exit, b *buffers) error {
 		if err := a.keepChanges(said.Report); err != nil {
 			return err
 		}
+		if w := a.record.Workspace; w != nil && w.Commit == "" {
+			message = strings.TrimPrefix(join(message, w.Note), "; ")
+		}
 		if err := a.checkOutputSecrets(); err != nil {
 			return err
 		}

@@ -97,8 +97,8 @@ func (k *Keeper) keepInGit(ctx context.Context, r *schemas.Run) error {
 		if err != nil {
 			return err
 		}
-		if rule := secretIn(data); rule != "" {
-			k.warnNotKept(r, fmt.Sprintf("%s has what looks like a secret (%s); take it out, or leave out outputs.keep", o.Path, rule))
+		if rules := secrets.InFile(data); len(rules) > 0 {
+			k.warnNotKept(r, fmt.Sprintf("%s has what looks like a secret (%s); take it out, or leave out outputs.keep", o.Path, rules[0]))
 			return nil
 		}
 		files = append(files, gitrepo.KeptFile{Path: o.Path, Executable: o.Mode == schemas.OutputExecutable, Data: data})
@@ -111,15 +111,6 @@ func (k *Keeper) keepInGit(ctx context.Context, r *schemas.Run) error {
 func (k *Keeper) warnNotKept(r *schemas.Run, why string) {
 	k.unkept[r.Key] = true
 	k.o.Warn(fmt.Sprintf("the outputs of %s of %s are not kept in git: %s", r.Node, r.Owner, why))
-}
-
-// secretIn returns the rule that detects a secret in data, or "".
-func secretIn(data []byte) string {
-	text := string(data)
-	if found := slices.Concat(secrets.Find(text), secrets.Private(text)); len(found) > 0 {
-		return found[0].Rule
-	}
-	return ""
 }
 
 // push updates the remote: it pushes outputs whose records are on the branch, and deletes those whose records were

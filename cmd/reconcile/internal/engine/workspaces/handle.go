@@ -160,14 +160,18 @@ func (w *workspace) Commit(ctx context.Context, at time.Time, outputs, claimed [
 			return nil, fmt.Errorf("keep the changes of the workspace %s: %w", o.Name, err)
 		}
 	}
+	notes := difference(w.repo.Prefix(), got.Files, claimed)
+	if len(tampered) > 0 {
+		notes = append(notes, "left out, since these tests are another agent's: "+some(tampered))
+	}
+	if got.Commit == "" {
+		notes = append(notes, w.ignored(ctx, outputs)...)
+	}
 	if w.owner, err = w.m.change(o.Name, succeeded(got.Commit)); err != nil {
 		return nil, err
 	}
 	run := &schemas.RunWorkspace{Kind: o.Kind, Name: o.Name, Base: o.Base, Commit: got.Commit, Changed: len(got.Files),
-		Files: got.Files[:min(len(got.Files), maxFiles)], Note: difference(w.repo.Prefix(), got.Files, claimed)}
-	if len(tampered) > 0 {
-		run.Note = strings.TrimPrefix(run.Note+"; left out, since these tests are another agent's: "+some(tampered), "; ")
-	}
+		Files: got.Files[:min(len(got.Files), maxFiles)], Note: strings.Join(notes, "; ")}
 	if got.Commit != "" {
 		run.Branch = o.Branch
 		if w.verified {
@@ -182,6 +186,30 @@ func (w *workspace) Commit(ctx context.Context, at time.Time, outputs, claimed [
 		run.Doubts = run.Doubts[:min(len(run.Doubts), maxDoubts)]
 	}
 	return run, nil
+}
+
+// ignored notes what the run left that git ignores, besides the outputs. The run began when the record of the workspace was last written.
+func (w *workspace) ignored(ctx context.Context, outputs []string) (notes []string) {
+	record, err := os.Lstat(w.m.path(w.owner.Name + recordSuffix))
+	if err != nil {
+		return nil // nobody knows what is new
+	}
+	co := w.m.checkout(w.owner.Name)
+	left, err := w.repo.Ignored(ctx, co)
+	if err != nil {
+		return []string{"what git ignores there could not be listed: " + err.Error()}
+	}
+	known := w.below(outputs)
+	left = slices.DeleteFunc(left, func(name string) bool {
+		fi, err := os.Lstat(filepath.Join(co.Dir, filepath.FromSlash(name)))
+		return err != nil || fi.ModTime().Before(record.ModTime()) || slices.ContainsFunc(known, func(out string) bool {
+			return out == name || strings.HasSuffix(name, "/") && strings.HasPrefix(out, name)
+		})
+	})
+	if len(left) == 0 {
+		return nil
+	}
+	return []string{"no change to commit, since git ignores what it left: " + some(left)}
 }
 
 // unlandable returns the first of the changed files whose name reconcile checks out nowhere; "" without one.
@@ -267,9 +295,9 @@ func (m *Manager) deliver(name string)       { m.delivered.Store(name, true) }
 func (m *Manager) delivers(name string) bool { _, ok := m.delivered.Load(name); return ok }
 
 // difference compares the changed files with those that the agent named; both may be relative to the tree.
-func difference(prefix string, changed, claimed []string) string {
+func difference(prefix string, changed, claimed []string) (notes []string) {
 	if claimed == nil {
-		return ""
+		return nil
 	}
 	said := map[string]bool{}
 	for _, p := range claimed {
@@ -286,14 +314,13 @@ func difference(prefix string, changed, claimed []string) string {
 		unchanged = append(unchanged, p)
 	}
 	slices.Sort(unchanged)
-	var notes []string
 	if len(silent) > 0 {
 		notes = append(notes, "changed and not reported: "+some(silent))
 	}
 	if len(unchanged) > 0 {
 		notes = append(notes, "reported and not changed: "+some(unchanged))
 	}
-	return strings.Join(notes, "; ")
+	return notes
 }
 
 // stamp identifies the content of a file as long as no one writes to it.

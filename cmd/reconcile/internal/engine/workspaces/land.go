@@ -1,7 +1,6 @@
 package workspaces
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -85,8 +84,7 @@ func sameAs(ctx context.Context, repo *gitrepo.Repo, commit, name string) bool {
 	if err != nil {
 		return false
 	}
-	there, err := repo.Blob(ctx, commit, name)
-	return err == nil && bytes.Equal(here, there)
+	return isAt(ctx, repo, commit, name, here)
 }
 
 // outcome is how a landing ended.
@@ -231,8 +229,8 @@ func (m *Manager) refuses(ctx context.Context, repo *gitrepo.Repo, l *settle.Lan
 		if err != nil {
 			continue // deleted, or a submodule
 		}
-		if what := m.secretIn(ctx, repo, l.Base, name, data); what != "" {
-			return what + "; take it out", nil
+		if what := m.secretIn(ctx, repo, l.Base, l.Target, name, data); what != "" {
+			return what, nil
 		}
 	}
 	return "", nil

@@ -76,7 +76,7 @@ func (m *Manager) removeLocked(ctx context.Context, repo *gitrepo.Repo, o Owner)
 func (m *Manager) park(ctx context.Context, repo *gitrepo.Repo, o Owner) (Owner, error) {
 	changed, err := m.checkSecrets(ctx, repo, o, nil, nil)
 	if err != nil {
-		return o, fmt.Errorf("%w; reconcile workspace open %s prints where it is: take the secret out, or delete the folder", err, o.Name)
+		return o, fmt.Errorf("%w; reconcile workspace open %s prints where it is, also to delete the folder", err, o.Name)
 	}
 	own, err := testFiles(ctx, repo, o.tests(), o.Base)
 	if err != nil {

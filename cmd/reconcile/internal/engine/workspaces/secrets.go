@@ -44,7 +44,7 @@ func (m *Manager) checkSecrets(ctx context.Context, repo *gitrepo.Repo, o Owner,
 		if err != nil {
 			return nil, err
 		}
-		if what := m.secretIn(ctx, repo, o.Base, name, data); what != "" {
+		if what := m.secretIn(ctx, repo, o.Base, strings.TrimPrefix(o.Target, "refs/heads/"), name, data); what != "" {
 			return nil, &SecretError{what}
 		}
 	}
@@ -59,26 +59,38 @@ func contentOf(path string) ([]byte, error) {
 	return regular.ReadPath(path)
 }
 
-// secretIn says which secret a file has in its content or in its name that the base does not have; "" for none.
-func (m *Manager) secretIn(ctx context.Context, repo *gitrepo.Repo, base, name string, data []byte) string {
-	before := func() []byte {
-		was, _ := repo.Blob(ctx, base, name) // empty for a new file
-		return was
+// secretIn says which secret a file has in its content or in its name that the base does not have; "" for none, and for a file that is the
+// same at the tip of the branch target: then a person has committed it.
+func (m *Manager) secretIn(ctx context.Context, repo *gitrepo.Repo, base, target, name string, data []byte) string {
+	what := m.newSecretIn(ctx, repo, base, name, data)
+	if what == "" {
+		return ""
 	}
-	switch found := secretsIn(data); {
-	case m.o.Secrets.In([]byte(name)) && len(before()) == 0:
-		return "a file has a value from the environment that looks secret in its name"
-	case m.o.Secrets.In(data) && !m.o.Secrets.In(before()):
-		return name + " has a value from the environment that looks secret"
-	case len(found) > 0 && len(found) > len(secretsIn(before())):
-		return fmt.Sprintf("%s has what looks like a secret (%s)", name, found[0].Rule)
+	tip, err := repo.Base(ctx, target)
+	if err != nil || !isAt(ctx, repo, tip.Hash, name, data) {
+		return what
 	}
 	return ""
 }
 
-func secretsIn(data []byte) []secrets.Finding {
-	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) { // UTF-16
-		data = bytes.ReplaceAll(data, []byte{0}, nil)
+// isAt reports whether a commit has the file with that content.
+func isAt(ctx context.Context, repo *gitrepo.Repo, commit, name string, data []byte) bool {
+	there, err := repo.Blob(ctx, commit, name)
+	return err == nil && bytes.Equal(there, data)
+}
+
+func (m *Manager) newSecretIn(ctx context.Context, repo *gitrepo.Repo, base, name string, data []byte) string {
+	before := func() []byte {
+		was, _ := repo.Blob(ctx, base, name) // empty for a new file
+		return was
 	}
-	return slices.Concat(secrets.Find(string(data)), secrets.Private(string(data)))
+	switch found := secrets.InFile(data); {
+	case m.o.Secrets.In([]byte(name)) && len(before()) == 0:
+		return "a file has a value from the environment that looks secret in its name; rename it"
+	case m.o.Secrets.In(data) && !m.o.Secrets.In(before()):
+		return name + " has a value from the environment that looks secret; take it out"
+	case len(found) > 0 && len(found) > len(secrets.InFile(before())):
+		return fmt.Sprintf("%s has what looks like a secret (%s); take it out, or, if it is none, commit the file as it is yourself, and retry", name, found[0])
+	}
+	return ""
 }

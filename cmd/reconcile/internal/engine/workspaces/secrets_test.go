@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -80,6 +81,35 @@ func TestSecretsAreInNoObject(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestPeopleCommitWhatLooksSecret: a file that is no secret after all is part of the work once a person has committed it, and in no other form.
+func TestPeopleCommitWhatLooksSecret(t *testing.T) {
+	f := newFixture(t)
+	w := f.open(request("a", "1", schemas.WorkspaceClone))
+	f.put(w, "key", keyText)
+	f.put(w, "more", "work\n")
+	refused := func(want string) {
+		t.Helper()
+		if _, err := w.Commit(f.Context(), f.now, nil, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Fatalf("%v, want %q", err, want)
+		}
+	}
+	const want = "key has what looks like a secret (private-key); take it out, or, if it is none, commit the file as it is yourself, and retry"
+	refused(want)
+	f.write("key", "# another one\n"+keyText)
+	f.git("add", "key")
+	f.git("commit", "-qm", "by a person")
+	refused(want)
+	f.write("key", keyText)
+	f.git("commit", "-qam", "as it is")
+	run, err := w.Commit(f.Context(), f.now, nil, nil)
+	if err != nil || !slices.Equal(run.Files, []string{"key", "more"}) {
+		t.Fatalf("%+v, %v", run, err)
+	}
+	if o := f.land(&settle.Land{Run: "r", Base: run.Base, Commit: run.Commit, Files: run.Files, Whole: true}, passes); o.reason != schemas.LandedUnchecked {
+		t.Errorf("%+v", o)
 	}
 }
 
