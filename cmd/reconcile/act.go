@@ -34,8 +34,9 @@ func newVerbCmd(a *app, v ops.Verb) *cobra.Command {
 The command writes an Action to specs/actions/ and then runs the tree once to apply it. While another run is active it
 only writes: that run applies it.`,
 		Example: verbExample(v),
-		Args:    arguments(least, 2, needs),
+		Args:    func(cmd *cobra.Command, args []string) error { return arguments(least, 2, needs)(cmd, withRef(args)) },
 		RunE: func(cmd *cobra.Command, args []string) error {
+			args = withRef(args)
 			if q.Target = args[0]; len(args) == 2 {
 				q.Node = args[1]
 			}
