@@ -180,8 +180,10 @@ func references(root *value, spec Spec) []Reference {
 func (s *source) check(root *value, k Kind, canonical []byte, hurt *damage) (spec Spec, plain bool) {
 	spec, err := decodeSpec(k.New, canonical, s.store.nodes[:0])
 	if err != nil {
-		line, col := root.position([]any{"spec"})
-		s.fail("wrong-value", line, col, "spec", "cannot be read: %v", err)
+		if !s.failed() { // else that is why
+			line, col := root.position([]any{"spec"})
+			s.fail("wrong-value", line, col, "spec", "cannot be read: %v", err)
+		}
 		return nil, false
 	}
 	plain = applyDefaults(spec, root.get("metadata").str("name"))
