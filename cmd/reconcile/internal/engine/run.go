@@ -358,9 +358,7 @@ func (r *engineRun) runner(memory *recall.Memory, proxy *metering.Meter) (*runne
 	s := r.settings
 	return runner.New(runner.Options{
 		Secrets: r.secrets,
-		Root:    r.o.Tree.Dir, Now: r.o.Tree.Now, Grace: s.Runs.Grace.Std(),
-		OutputLimit: s.Runs.OutputLimit, TailLimit: s.Runs.TailLimit, ResultLimit: s.Runs.ResultLimit,
-		OutputCache:  outputs.CacheLimit(s),
+		Root:    r.o.Tree.Dir, Now: r.o.Tree.Now, Runs: s.Runs,
 		Redact:       secrets.RedactBytes,
 		Durable:      r.store.SyncJournal,
 		Specs:        s.Folders.Specs,

@@ -66,7 +66,7 @@ func (t *talk) abandon() {
 func (t *talk) begin() {
 	r := t.a.runner
 	t.log = &stream{clean: r.newFilter(), sink: t.a.sink, longest: lineLimit}
-	client := acp.New(t.from, t.a.input, acp.Options{TextLimit: r.o.ResultLimit + 1, Host: t})
+	client := acp.New(t.from, t.a.input, acp.Options{TextLimit: t.a.runs.ResultLimit + 1, Host: t})
 	t.mu.Lock()
 	t.client = client
 	t.mu.Unlock()
@@ -228,7 +228,7 @@ func (t *talk) hangUp(ended <-chan struct{}, c *cause) bool {
 		t.cancel(cancelWait)
 	}
 	t.client.Close()
-	timer := time.NewTimer(t.a.runner.o.Grace)
+	timer := time.NewTimer(t.a.runner.grace())
 	defer timer.Stop()
 	select {
 	case <-ended:

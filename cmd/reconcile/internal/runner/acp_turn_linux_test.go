@@ -163,7 +163,7 @@ func TestAgentsAreEnded(t *testing.T) {
 		{"stays", []string{"fork", "end:end_turn:5", "late:done"}, nil, `Succeeded "begundone"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			g := newRig(t, Options{Grace: 300 * time.Millisecond})
+			g := newRig(t, Options{Runs: graceOf(300 * time.Millisecond)})
 			pids := g.fifo("pids")
 			steps := append([]string{"pid:pids", "text:begun"}, c.steps...)
 			if c.name == "stays" {

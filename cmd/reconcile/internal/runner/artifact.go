@@ -92,7 +92,7 @@ func (a *attempt) reviewed(text string) (string, error) {
 // Preview returns the parts from files that are put before and after a command's prompt at its start, as they are now. It
 // starts nothing, and writes nothing.
 func (r *Runner) Preview(c *settle.Command) (before, after []agentio.Part, err error) {
-	a := &attempt{runner: r, task: c, place: place{dir: r.dir, root: r.root}}
+	a := &attempt{runner: r, runs: r.runs.Load(), task: c, place: place{dir: r.dir, root: r.root}}
 	rules, err := a.instructions()
 	if err != nil {
 		return nil, nil, err

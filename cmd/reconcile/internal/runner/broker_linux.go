@@ -168,7 +168,7 @@ func (a *attempt) runForAgent(ctx context.Context, q brokerRequest, streams []*o
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = streams[0], streams[1], streams[2], []*os.File{a.lease.file}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = a.runner.o.Grace
+	cmd.WaitDelay = max(a.runner.grace(), time.Millisecond) // 0 would be for ever
 	err := cmd.Run()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.Exited() {
 		return exit.ExitCode()

@@ -209,9 +209,9 @@ func (a *attempt) supervise(p *process, l *limit) exit {
 	var end exit
 	began := time.Now()
 	end.stopped = a.waitOrStop(ended, l)
-	kill := time.Now().Add(a.runner.o.Grace)
+	kill := time.Now().Add(a.runner.grace())
 	if a.talk != nil && a.talk.hangUp(ended, end.stopped) {
-		kill = time.Now().Add(a.runner.o.Grace)
+		kill = time.Now().Add(a.runner.grace())
 	}
 	defer p.release()
 	t := &tree{pid: p.pid, adopter: p.adopter(), marks: a.runner.marks, key: a.effect.Key, lease: a.lease}

@@ -164,7 +164,7 @@ func (d *dialogue) conclude(end exit, b *buffers) error {
 		if one := int64(1); f.OutputTokens == nil && strings.TrimSpace(d.reply.Text) != "" {
 			f.OutputTokens = &one // the text is the proof, where the endpoint counts nothing
 		}
-		b.capture = append(b.capture[:0], d.reply.Text[:min(len(d.reply.Text), a.runner.o.ResultLimit+1)]...)
+		b.capture = append(b.capture[:0], d.reply.Text[:min(len(d.reply.Text), a.runs.ResultLimit+1)]...)
 		a.said = true
 	}
 	if v := turns.Judge(f); v != nil {

@@ -31,7 +31,7 @@
 // # Output
 //
 // stdout and stderr go, line by line as they arrive, to .reconcile/logs/<key>.log (no output, no file; bounded by
-// Options.OutputLimit), and their end, made printable, into the record (bounded by Options.TailLimit). Before a line is
+// RunSettings.OutputLimit), and their end, made printable, into the record (bounded by RunSettings.TailLimit). Before a line is
 // written anywhere, these are removed: the values of this process's environment variables whose names look secret, if they
 // are at least 6 bytes long; <private> text; the rest of a private key that started in earlier lines; and what
 // Options.Redact removes. Memory use is bounded for any output.
@@ -42,7 +42,7 @@
 // # The end of a run
 //
 // A run is over when its first process has ended and the rest of its process tree is gone: background processes are ended
-// too. A run that is cancelled, or out of time, gets SIGTERM; after Options.Grace, SIGKILL. Processes that left the group
+// too. A run that is cancelled, or out of time, gets SIGTERM; after RunSettings.Grace, SIGKILL. Processes that left the group
 // are found by the mark in their environment or by the lease that they hold.
 //
 // The lease of a run is a lock on a file in .reconcile/leased, held through descriptor 3, which every process of the tree inherits:

@@ -31,7 +31,7 @@ func (a *attempt) learn(b *buffers) {
 		return
 	}
 	text := agentio.WithoutPrompt(printable(a.runner.cleanLines(b.capture)), a.command.stdin)
-	if len(b.capture) > a.runner.o.ResultLimit {
+	if len(b.capture) > a.runs.ResultLimit {
 		text += "\n" + a.record.Output // the end matters most
 	}
 	learned, tokens := a.runner.o.Memory.Learn(settle.Lesson{Recall: *a.task.Recall, At: a.record.FinishedAt.Time, Text: text,

@@ -108,7 +108,7 @@ func TestRunsTeach(t *testing.T) {
 func TestLessonsAreClean(t *testing.T) {
 	m := &brain{}
 	o := m.options()
-	o.ResultLimit, o.Environ = 100, []string{"PATH=" + os.Getenv("PATH"), "MY_TOKEN=verysecret"}
+	o.Runs.ResultLimit, o.Environ = 100, []string{"PATH=" + os.Getenv("PATH"), "MY_TOKEN=verysecret"}
 	run := newRig(t, o).do(remembering("prompt",
 		"echo a verysecret and a '<private>hidden</private>' b; seq 100; echo end"))
 	if run.Outcome != schemas.OutcomeSucceeded || len(m.lessons) != 1 {

@@ -55,7 +55,7 @@ func (a *attempt) openOutput(b *buffers) (*output, error) {
 	if a.reader != nil {
 		o.streams[0].reader = &liveReader{sessionWriter: sessionWriter{a: a}}
 	} else {
-		o.streams[0].capture, o.streams[0].limit = &b.capture, a.runner.o.ResultLimit+1
+		o.streams[0].capture, o.streams[0].limit = &b.capture, a.runs.ResultLimit+1
 	}
 	if o.stderr, err = a.addStream(o, b); err != nil {
 		o.abandon()
@@ -232,7 +232,7 @@ type sink struct {
 func (a *attempt) newSink() *sink {
 	return &sink{
 		root: a.runner.root, path: state.LogPath(a.effect.Key),
-		logLimit: a.runner.o.OutputLimit, tailLimit: a.runner.o.TailLimit,
+		logLimit: a.runs.OutputLimit, tailLimit: a.runs.TailLimit,
 	}
 }
 

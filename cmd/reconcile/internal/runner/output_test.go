@@ -31,7 +31,7 @@ func TestOutputIsBounded(t *testing.T) {
 		"without any newline": "while :; do printf 0123456789; done",
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := newRig(t, Options{OutputLimit: 100_000, TailLimit: 1000})
+			g := newRig(t, Options{Runs: schemas.RunSettings{OutputLimit: 100_000, TailLimit: 1000}})
 			e := sh(script)
 			endless := strings.HasPrefix(name, "without")
 			if endless {
@@ -81,7 +81,7 @@ func checkTail(t *testing.T, tail string, limit int) {
 }
 
 func TestTailIsTheEnd(t *testing.T) {
-	g := newRig(t, Options{TailLimit: 20})
+	g := newRig(t, Options{Runs: schemas.RunSettings{TailLimit: 20}})
 	if run := g.do(sh("seq 1000")); run.Output != "997\n998\n999\n1000\n" && run.Output != "996\n997\n998\n999\n1000\n" {
 		t.Errorf("got %q", run.Output)
 	}
@@ -132,7 +132,7 @@ const canary = "s3cr3t/canary+4711&\"x\""
 
 // A secret of our own environment is in no file and no record, however a command prints it.
 func TestSecretsAreNowhere(t *testing.T) {
-	g := newRig(t, Options{Environ: append(surroundings(),
+	g := newRig(t, Options{Runs: schemas.RunSettings{OutputCache: new(int)}, Environ: append(surroundings(),
 		"GITHUB_TOKEN="+canary, "DEPLOY_KEY=-----BEGIN\nline-of-a-key\n-----END")})
 	asJSON, _ := json.Marshal(canary)
 	e := sh(`cat; cat >&2; echo "{\"$C\": [$J]}" > r.json; head -c 70000 /dev/zero | tr '\0' x; printf %s "$C"; exit 0`)
@@ -168,7 +168,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 }
 
 func TestCutTextHasNoHalfSecret(t *testing.T) {
-	g := newRig(t, Options{Environ: append(surroundings(), "MY_SECRET=abcdefghijklmnop"), ResultLimit: 20})
+	g := newRig(t, Options{Environ: append(surroundings(), "MY_SECRET=abcdefghijklmnop"), Runs: schemas.RunSettings{ResultLimit: 20}})
 	e := sh("printf 0123456789abcdefghijklmnop")
 	e.Command().Output = "text"
 	if run := g.do(e); string(run.Result) != `"0123456789\n[cut]"` {

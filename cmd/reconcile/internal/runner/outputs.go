@@ -31,7 +31,7 @@ func (a *attempt) keepOutputs() []schemas.Output {
 		if a.looksSecret(name) {
 			continue // it stays where it is, and only its existence counts
 		}
-		o, err := outputs.Put(ctx, a.runner.root, a.place.root, name, a.runner.o.OutputCache)
+		o, err := outputs.Put(ctx, a.runner.root, a.place.root, name, int64(*a.runs.OutputCache))
 		if ctx.Err() != nil {
 			return nil
 		}

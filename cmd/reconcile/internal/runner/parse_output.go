@@ -63,8 +63,8 @@ func (a *attempt) cleanStdout(form string, out []byte) ([]byte, error) {
 	case "text":
 		return []byte(a.cleanText(out)), nil
 	case "json":
-		if len(out) > a.runner.o.ResultLimit {
-			return nil, fmt.Errorf("stdout is no result: it is longer than %d bytes", a.runner.o.ResultLimit)
+		if len(out) > a.runs.ResultLimit {
+			return nil, fmt.Errorf("stdout is no result: it is longer than %d bytes", a.runs.ResultLimit)
 		}
 		if a.task.Profile != nil {
 			return a.jsonResult("the final text", unfenced(out))
@@ -76,13 +76,13 @@ func (a *attempt) cleanStdout(form string, out []byte) ([]byte, error) {
 
 // cleanText returns stdout as text.
 func (a *attempt) cleanText(out []byte) string {
-	cut := len(out) > a.runner.o.ResultLimit
+	cut := len(out) > a.runs.ResultLimit
 	if cut {
 		out = a.runner.secrets.trimPartial(out)
 	}
 	text := strings.TrimSpace(printable(a.runner.cleanLines(out)))
 	if cut {
-		text = strings.ToValidUTF8(text[:min(len(text), a.runner.o.ResultLimit)], "") + agentio.CutMark
+		text = strings.ToValidUTF8(text[:min(len(text), a.runs.ResultLimit)], "") + agentio.CutMark
 	}
 	return text
 }

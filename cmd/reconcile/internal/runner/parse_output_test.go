@@ -119,7 +119,7 @@ func TestHugeAnswer(t *testing.T) {
 	for _, format := range []string{"text", "json"} {
 		e := sh("head -c " + muchOutput() + " /dev/zero | tr '\\0' x")
 		e.Command().Output, e.Command().Answer = format, true
-		g := newRig(t, Options{OutputLimit: 1000})
+		g := newRig(t, Options{Runs: schemas.RunSettings{OutputLimit: 1000}})
 		before := allocated()
 		run := g.do(e)
 		if used := allocated() - before; used > 8<<20 {

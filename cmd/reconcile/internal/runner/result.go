@@ -54,8 +54,8 @@ func (a *attempt) readResultFile(name string) (json.RawMessage, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case len(data) > a.runner.o.ResultLimit:
-		return nil, fmt.Errorf("output %s is longer than %d bytes", name, a.runner.o.ResultLimit)
+	case len(data) > a.runs.ResultLimit:
+		return nil, fmt.Errorf("output %s is longer than %d bytes", name, a.runs.ResultLimit)
 	}
 	return a.jsonResult(name, data)
 }
@@ -70,7 +70,7 @@ func (a *attempt) readRegular(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, int64(a.runner.o.ResultLimit)+1))
+	return io.ReadAll(io.LimitReader(f, int64(a.runs.ResultLimit)+1))
 }
 
 // jsonResult checks that data is one JSON value and returns it in canonical form: sorted keys, no space, no secrets.

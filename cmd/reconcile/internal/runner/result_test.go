@@ -14,7 +14,7 @@ import (
 )
 
 func TestStdoutAsResult(t *testing.T) {
-	g := newRig(t, Options{ResultLimit: 40})
+	g := newRig(t, Options{Runs: schemas.RunSettings{ResultLimit: 40}})
 	for _, c := range []struct{ mode, script, result, message string }{
 		{"text", "echo ' two words '; echo noise >&2", `"two words"`, ""},
 		{"text", ":", "", "the output is empty"},

@@ -29,6 +29,7 @@ type cause struct {
 // attempt is one execution of a job.
 type attempt struct {
 	runner *Runner
+	runs   *schemas.RunSettings // as they were at its start
 	*job
 	task *settle.Command
 	talk *talk // with an agent that speaks a protocol; nil for a command
@@ -82,7 +83,7 @@ func (r *Runner) run(j *job, b *buffers) settle.Report {
 		report.Kind, report.At, report.Err = settle.Broken, r.o.Now(), fmt.Errorf("effect %s: a task of type %T cannot be performed here", j.effect.Key, j.effect.Task)
 		return report
 	}
-	a := &attempt{runner: r, job: j, task: task, record: j.effect.Claim(), place: place{dir: r.dir, root: r.root}, spent: make(chan string, 1)}
+	a := &attempt{runner: r, runs: r.runs.Load(), job: j, task: task, record: j.effect.Claim(), place: place{dir: r.dir, root: r.root}, spent: make(chan string, 1)}
 	if turn != nil {
 		a.talk = &talk{a: a, task: turn, done: make(chan struct{})}
 	}

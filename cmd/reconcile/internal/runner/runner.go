@@ -27,19 +27,11 @@ type Options struct {
 	Root string
 	// Now is the clock of the records. Default time.Now.
 	Now func() time.Time
-	// Grace is the time between SIGTERM and SIGKILL. Default 5s.
-	Grace time.Duration
+	// Runs are the settings of runs, until SetLimits gives others. Missing fields have their defaults.
+	Runs schemas.RunSettings
 	// Backoff is the time before a request to a model is sent again for the first time; it doubles. Default 1s.
 	Backoff time.Duration
-	// OutputLimit bounds a run's log, in bytes. Default 10 MiB.
-	OutputLimit int
-	// TailLimit bounds Run.Output, in bytes. Default 4096.
-	TailLimit int
-	// ResultLimit bounds Run.Result, in bytes. Default 65536.
-	ResultLimit int
-	// OutputCache is the maximum size of a cached output, in bytes. 0: none is cached.
-	OutputCache int64
-	// Slots is the number of effects that run at once, in addition to the groups' limits, until SetPlaces says another one. Default: the
+	// Slots is the number of effects that run at once, in addition to the groups' limits, until SetLimits says another one. Default: the
 	// number of processors.
 	Slots int
 	// Environ is this process's environment: PATH, HOME and LANG are passed on. Default os.Environ().
@@ -101,12 +93,9 @@ func (o Options) withDefaults() Options {
 	if o.Backoff <= 0 {
 		o.Backoff = time.Second
 	}
-	if o.Grace <= 0 {
-		o.Grace = 5 * time.Second
-	}
-	o.OutputLimit = orDefault(o.OutputLimit, 10<<20)
-	o.TailLimit = orDefault(o.TailLimit, 4096)
-	o.ResultLimit = orDefault(o.ResultLimit, 65536)
+	settings := schemas.SettingsSpec{Runs: o.Runs}
+	settings.Default()
+	o.Runs = settings.Runs
 	o.Slots = orDefault(o.Slots, runtime.NumCPU())
 	return o
 }
@@ -139,6 +128,8 @@ type Runner struct {
 
 	// inTree counts the runs that have worked in the tree itself, inTreeNow those that do now.
 	inTree, inTreeNow atomic.Int64
+
+	runs atomic.Pointer[schemas.RunSettings] // the current ones; a run keeps to the limits that it began with
 
 	closing chan struct{} // closed by Close
 	workers sync.WaitGroup
@@ -180,13 +171,18 @@ func New(o Options) (*Runner, error) {
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
-	return &Runner{
+	r := &Runner{
 		o: o, root: root, null: null, dir: dir,
 		marks: newMarks(dir, o.Environ), base: baseEnv(o.Environ), secrets: o.Secrets,
 		leases: &leases{root: root}, files: &workFiles{root: root}, closing: make(chan struct{}), notify: make(chan struct{}, 1),
 		jobs: map[string]*job{}, used: map[string]int{}, limits: map[string]int{},
-	}, nil
+	}
+	r.runs.Store(&o.Runs)
+	return r, nil
 }
+
+// grace is the time between SIGTERM and SIGKILL.
+func (r *Runner) grace() time.Duration { return r.runs.Load().Grace.Std() }
 
 func realPath(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
@@ -218,9 +214,10 @@ func (r *Runner) Submit(e settle.Effect) {
 	r.dispatch()
 }
 
-// SetPlaces sets the number of slots and the foreign usage of the runner's groups, how many places other processes hold, and
+// SetLimits sets the settings of runs, the number of slots and the foreign usage of the runner's groups, how many places other processes hold, and
 // dispatches. It takes ownership of the map.
-func (r *Runner) SetPlaces(slots int, foreign map[string]int) {
+func (r *Runner) SetLimits(runs *schemas.RunSettings, slots int, foreign map[string]int) {
+	r.runs.Store(runs)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.o.Slots, r.foreign = orDefault(slots, r.o.Slots), foreign
@@ -277,7 +274,7 @@ func (r *Runner) Close(ctx context.Context) error {
 	if !r.shut() {
 		return nil
 	}
-	until := time.Now().Add(r.o.Grace + settleTime)
+	until := time.Now().Add(r.grace() + settleTime)
 	gone := make(chan struct{})
 	go func() {
 		r.workers.Wait()
@@ -431,7 +428,7 @@ func (r *Runner) reap(hurry <-chan struct{}, trees []*tree) error {
 	}
 	h := r.newHunt(trees...)
 	h.killed = true
-	err := h.finish(hurry, time.Now().Add(r.o.Grace))
+	err := h.finish(hurry, time.Now().Add(r.grace()))
 	if err != nil {
 		return err
 	}

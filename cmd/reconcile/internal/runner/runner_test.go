@@ -55,6 +55,12 @@ func newRig(t testing.TB, o Options) *rig {
 	return g
 }
 
+// graceOf are settings of runs with the time between SIGTERM and SIGKILL.
+func graceOf(d time.Duration) schemas.RunSettings {
+	grace := schemas.Duration(d)
+	return schemas.RunSettings{Grace: &grace}
+}
+
 // end closes the runner without grace.
 func (g *rig) end() {
 	g.t.Helper()
@@ -345,17 +351,17 @@ func TestForeignPlacesCount(t *testing.T) {
 	g := newRig(t, Options{})
 	e := sh(":")
 	e.Groups = []settle.Group{{Name: "session/health", Limit: 2}}
-	g.SetPlaces(0, map[string]int{"session/health": 2})
+	g.SetLimits(g.runs.Load(), 0, map[string]int{"session/health": 2})
 	g.Submit(e)
 	if s := g.Snapshot(); len(s) != 1 || s[0].Running {
 		t.Fatalf("it runs beyond the limit: %+v", s)
 	}
-	g.SetPlaces(0, map[string]int{"session/health": 1})
+	g.SetLimits(g.runs.Load(), 0, map[string]int{"session/health": 1})
 	g.record(theKey)
 }
 
 func TestClose(t *testing.T) {
-	g := newRig(t, Options{Slots: 1, Grace: time.Minute})
+	g := newRig(t, Options{Slots: 1, Runs: graceOf(time.Minute)})
 	g.fifo("gate")
 	g.Submit(effect("runs", "sh", "-c", "echo started; read x < gate"))
 	g.awaitStart("runs")
@@ -382,7 +388,7 @@ func TestClose(t *testing.T) {
 // Whatever is cancelled whenever: each effect has one end, and nothing of a closed runner is left in this process.
 func TestEachEffectEndsOnce(t *testing.T) {
 	goroutines, files := runtime.NumGoroutine(), openFiles(t)
-	g := newRig(t, Options{Slots: 4, Grace: 10 * time.Second})
+	g := newRig(t, Options{Slots: 4, Runs: graceOf(10 * time.Second)})
 	gate := g.fifo("gate") // nobody opens it: what reads from it runs out of time
 	rnd := rand.New(rand.NewPCG(1, 2))
 	const n = 200

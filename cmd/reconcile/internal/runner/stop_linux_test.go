@@ -83,7 +83,7 @@ func TestWholeTreeEnds(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, players := range c.trees {
-				g := newRig(t, Options{Grace: 20 * time.Millisecond})
+				g := newRig(t, Options{Runs: graceOf(20 * time.Millisecond)})
 				e := actor(append([]string{"tree"}, players...)...)
 				pids := g.stage(e, g.fifo("pids"), players)
 				c.end(g, e.Key)
@@ -114,7 +114,7 @@ func TestLeftovers(t *testing.T) {
 		{"exits", "forker", "polite+session+noenv"},
 		{"exits", "nolease"},
 	} {
-		g := newRig(t, Options{Grace: 30 * time.Millisecond})
+		g := newRig(t, Options{Runs: graceOf(30 * time.Millisecond)})
 		e := actor(append([]string{"tree"}, players...)...)
 		gate := g.fifo("gate")
 		pids := g.stage(e, g.fifo("pids"), players)
@@ -195,7 +195,7 @@ func TestStoppedRunIsNeverASuccess(t *testing.T) {
 		}
 	})
 	t.Run("stopped by SIGSTOP", func(t *testing.T) {
-		g := newRig(t, Options{Grace: time.Minute})
+		g := newRig(t, Options{Runs: graceOf(time.Minute)})
 		e := sh("kill -STOP $$; exit 0")
 		e.Command().Timeout = 50 * time.Millisecond
 		if run := g.do(e); run.Outcome != schemas.OutcomeTimedOut {
@@ -232,7 +232,7 @@ func killedRunner(t *testing.T, dir, key string, pids *pipe, players []string) [
 // After kill -9 of the runner the next start of the key first ends what is left.
 func TestOrphansEndBeforeTheNextRun(t *testing.T) {
 	for _, players := range trees {
-		g := newRig(t, Options{Grace: 30 * time.Millisecond})
+		g := newRig(t, Options{Runs: graceOf(30 * time.Millisecond)})
 		old := killedRunner(t, g.dir, theKey, g.fifo("pids"), players)
 		g.Submit(sh(":"))
 		g.awaitStart(theKey)
@@ -242,7 +242,7 @@ func TestOrphansEndBeforeTheNextRun(t *testing.T) {
 }
 
 func TestReapAll(t *testing.T) {
-	g := newRig(t, Options{Grace: 30 * time.Millisecond})
+	g := newRig(t, Options{Runs: graceOf(30 * time.Millisecond)})
 	pids := g.fifo("pids")
 	var old []int
 	var orphans []state.Orphan
@@ -362,7 +362,7 @@ func (g *rig) openLeases() (n int) {
 
 // A lease that somebody holds who cannot be found, let alone ended, makes an effect Held, in bounded time.
 func TestHeldByNobodyKnown(t *testing.T) {
-	g := newRig(t, Options{Grace: time.Millisecond})
+	g := newRig(t, Options{Runs: graceOf(time.Millisecond)})
 	k, err := g.leases.take(theKey)
 	if err != nil {
 		t.Fatal(err)
@@ -380,7 +380,7 @@ func TestHeldByNobodyKnown(t *testing.T) {
 
 // A process that an earlier version started holds its lease in the single file of that version: its effect waits for it.
 func TestHeldInTheFormerFile(t *testing.T) {
-	g := newRig(t, Options{Grace: time.Millisecond})
+	g := newRig(t, Options{Runs: graceOf(time.Millisecond)})
 	k := g.leases.of(theKey)
 	g.write(formerLeases, "")
 	f, err := os.OpenFile(filepath.Join(g.dir, formerLeases), os.O_RDWR, 0)
@@ -423,7 +423,7 @@ func TestLeasesAreSpread(t *testing.T) {
 // at once are a violation. Without the lease, which is what another key amounts to, the same test must find it.
 func TestOneLiveRunPerKey(t *testing.T) {
 	violated := func(nextKey string) bool {
-		g := newRig(t, Options{Grace: 30 * time.Millisecond})
+		g := newRig(t, Options{Runs: graceOf(30 * time.Millisecond)})
 		pids := g.fifo("pids")
 		old := killedRunner(t, g.dir, theKey, pids, []string{"stubborn", "forker", "session+stubborn+nolease"})
 		g.Submit(effect(nextKey, "true"))

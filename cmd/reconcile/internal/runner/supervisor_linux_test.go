@@ -17,7 +17,7 @@ import (
 
 // newSupervised is a rig whose agents have supervisors.
 func newSupervised(t *testing.T) *rig {
-	return newRig(t, Options{Grace: 20 * time.Millisecond, Sandbox: sandbox.NewHost("")})
+	return newRig(t, Options{Runs: graceOf(20 * time.Millisecond), Sandbox: sandbox.NewHost("")})
 }
 
 // agentActor is actor as the program of an agent.

@@ -24,7 +24,7 @@ func (a *attempt) readTurn(b *buffers) profiles.Reading {
 		return profiles.Reading{}
 	}
 	r := a.reader.Reading()
-	b.capture = append(b.capture[:0], r.Text[:min(len(r.Text), a.runner.o.ResultLimit+1)]...)
+	b.capture = append(b.capture[:0], r.Text[:min(len(r.Text), a.runs.ResultLimit+1)]...)
 	t := r.Turn
 	t.Profile, t.Runner = a.task.ProfileName, schemas.RunnerCommand
 	if t.Model == "" {
@@ -111,7 +111,7 @@ func (a *attempt) checkText(out []byte) error {
 	if a.task.Profile != nil || a.task.Output != "text" {
 		return nil
 	}
-	if len(out) > a.runner.o.ResultLimit {
+	if len(out) > a.runs.ResultLimit {
 		out = out[:lastRune(out)]
 	}
 	if !utf8.Valid(out) {
@@ -161,7 +161,7 @@ func (a *attempt) showText(b *buffers) {
 	if text == "" {
 		text = a.runner.clean(a.lastWords(profiles.Reading{}))
 	}
-	a.record.Output = ending(text, a.runner.o.TailLimit)
+	a.record.Output = ending(text, a.runs.TailLimit)
 }
 
 // unfenced returns the content of text that is one fenced block of Markdown, as models like to print JSON; other text is unchanged.

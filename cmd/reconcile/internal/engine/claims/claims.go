@@ -23,10 +23,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/loop"
 	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -57,7 +59,7 @@ type Options struct {
 	Remote Remote
 	// For is how long a claim is valid without renewal.
 	For time.Duration
-	// Grace is how long an effect may take to end.
+	// Grace is how long an effect may take to end, until SetLimits says another time.
 	Grace time.Duration
 	// Retry is called with the result of each call of the remote. If it returns false for an error, the waiting
 	// effects are reported as Broken; otherwise they are retried later.
@@ -72,6 +74,7 @@ type Keeper struct {
 	stop    chan struct{}
 	end     sync.Once
 	workers sync.WaitGroup
+	grace   atomic.Int64 // as Options.Grace
 
 	mu          sync.Mutex // guards the fields below; locked before locks of Inner
 	items       map[string]*item
@@ -105,6 +108,7 @@ type item struct {
 func New(o Options) *Keeper {
 	k := &Keeper{o: o, notify: make(chan struct{}, 1), wake: make(chan struct{}, 1), stop: make(chan struct{}),
 		items: map[string]*item{}, drop: map[string]bool{}, otherClaims: map[string]time.Time{}}
+	k.grace.Store(int64(o.Grace))
 	k.workers.Go(k.work)
 	k.workers.Go(k.forward)
 	return k
@@ -163,8 +167,11 @@ func (k *Keeper) Backlog() int {
 	return n
 }
 
-// SetPlaces delegates to Inner.
-func (k *Keeper) SetPlaces(slots int, foreign map[string]int) { k.o.Inner.SetPlaces(slots, foreign) }
+// SetLimits delegates to Inner.
+func (k *Keeper) SetLimits(runs *schemas.RunSettings, slots int, foreign map[string]int) {
+	k.grace.Store(int64(runs.Grace.Std()))
+	k.o.Inner.SetLimits(runs, slots, foreign)
+}
 
 // ReapAll delegates to Inner.
 func (k *Keeper) ReapAll(ctx context.Context, orphans []state.Orphan) error {

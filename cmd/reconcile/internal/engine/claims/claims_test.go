@@ -255,11 +255,11 @@ func (w *worker) Close(context.Context) error {
 	return nil
 }
 
-func (w *worker) Notify() <-chan struct{}                       { return w.notify }
-func (w *worker) Backlog() int                                  { return 0 }
-func (w *worker) SetPlaces(int, map[string]int)                 {}
-func (w *worker) Tell(string, []settle.Message)                 {}
-func (w *worker) ReapAll(context.Context, []state.Orphan) error { return nil }
+func (w *worker) Notify() <-chan struct{}                             { return w.notify }
+func (w *worker) Backlog() int                                        { return 0 }
+func (w *worker) SetLimits(*schemas.RunSettings, int, map[string]int) {}
+func (w *worker) Tell(string, []settle.Message)                       {}
+func (w *worker) ReapAll(context.Context, []state.Orphan) error       { return nil }
 
 // start makes a Keeper that ends with the test.
 func start(t *testing.T, v *view, w *worker) *Keeper {

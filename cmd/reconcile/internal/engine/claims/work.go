@@ -173,7 +173,9 @@ func (k *Keeper) markHeld(key string, it *item, at time.Time) {
 }
 
 // renewTimeout is how long a claim is trusted without renewal: its effect must end before others take it over.
-func (k *Keeper) renewTimeout() time.Duration { return max(k.o.For/2, k.o.For-k.o.Grace-time.Second) }
+func (k *Keeper) renewTimeout() time.Duration {
+	return max(k.o.For/2, k.o.For-time.Duration(k.grace.Load())-time.Second)
+}
 
 // expire stops the effect of a claim that could not be renewed in time.
 func (k *Keeper) expire(key string) {

@@ -27,8 +27,8 @@ type Performer interface {
 	// Submit queues an effect. It starts when its groups and the processors have room, and only after the records of
 	// this process are durable ([state.Store.SyncJournal]).
 	Submit(settle.Effect)
-	// SetPlaces sets how many slots there are, and how many places of each group other processes use.
-	SetPlaces(slots int, foreign map[string]int)
+	// SetLimits sets the settings of runs, how many slots there are, and how many places of each group other processes use.
+	SetLimits(runs *schemas.RunSettings, slots int, foreign map[string]int)
 	// Cancel stops an effect, running or queued.
 	Cancel(key, why string)
 	// Hurry ends the time of grace of an effect that was cancelled.

@@ -139,9 +139,9 @@ func (a *actor) Close(context.Context) error {
 	return nil
 }
 
-func (a *actor) SetPlaces(int, map[string]int)                 {}
-func (a *actor) Backlog() int                                  { return 0 }
-func (a *actor) ReapAll(context.Context, []state.Orphan) error { return nil }
+func (a *actor) SetLimits(*schemas.RunSettings, int, map[string]int) {}
+func (a *actor) Backlog() int                                        { return 0 }
+func (a *actor) ReapAll(context.Context, []state.Orphan) error       { return nil }
 
 func (a *actor) done() []string {
 	a.mu.Lock()

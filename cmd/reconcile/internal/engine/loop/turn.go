@@ -454,7 +454,7 @@ func (s *run) perform(claimed []settle.Effect) {
 			}
 		}
 	}
-	s.loop.Perform.SetPlaces(s.slots(), usage)
+	s.loop.Perform.SetLimits(&s.tree.Settings().Runs, s.slots(), usage)
 	for _, e := range claimed {
 		s.loop.Perform.Submit(e)
 	}

@@ -58,7 +58,7 @@ func (k *Keeper) Sweep(t *state.Tree) error {
 	if k.o.Store.OthersAtWork() {
 		return nil // their additions are not recorded yet
 	}
-	return cache.Sweep(k.o.Store.Root(), CacheLimit(t.Settings()), func(name func(schemas.Output)) {
+	return cache.Sweep(k.o.Store.Root(), int64(*t.Settings().Runs.OutputCache), func(name func(schemas.Output)) {
 		for _, e := range t.Active(schemas.DAGKind.Name) {
 			if !e.RunsHave(state.Outputs) {
 				continue
@@ -71,9 +71,6 @@ func (k *Keeper) Sweep(t *state.Tree) error {
 		}
 	})
 }
-
-// CacheLimit is the size of the local cache of outputs, in bytes.
-func CacheLimit(s *schemas.SettingsSpec) int64 { return int64(*s.Runs.OutputCache) }
 
 // Compare compares the outputs of a DAG's succeeded nodes with the files in dir, and returns the missing and the
 // changed ones. missing are those that do not exist, changed those that differ from the result of their runs; both by

@@ -421,11 +421,11 @@ func (w *simWorker) Close(context.Context) error {
 	return nil
 }
 
-func (w *simWorker) Notify() <-chan struct{}                       { return w.notify }
-func (w *simWorker) Backlog() int                                  { return 0 }
-func (w *simWorker) SetPlaces(int, map[string]int)                 {}
-func (w *simWorker) Tell(string, []settle.Message)                 {}
-func (w *simWorker) ReapAll(context.Context, []state.Orphan) error { return nil }
+func (w *simWorker) Notify() <-chan struct{}                             { return w.notify }
+func (w *simWorker) Backlog() int                                        { return 0 }
+func (w *simWorker) SetLimits(*schemas.RunSettings, int, map[string]int) {}
+func (w *simWorker) Tell(string, []settle.Message)                       {}
+func (w *simWorker) ReapAll(context.Context, []state.Orphan) error       { return nil }
 
 // run lets the clone reconcile once, or until ctx ends.
 func (c *simClone) run(ctx context.Context) (loop.Result, error) {

@@ -180,8 +180,10 @@ func (l *Lander) Hurry(key string) { l.inner.Hurry(key) }
 // Tell delegates to inner: a landing has no one to tell.
 func (l *Lander) Tell(key string, all []settle.Message) { l.inner.Tell(key, all) }
 
-// SetPlaces delegates to inner.
-func (l *Lander) SetPlaces(slots int, foreign map[string]int) { l.inner.SetPlaces(slots, foreign) }
+// SetLimits delegates to inner.
+func (l *Lander) SetLimits(runs *schemas.RunSettings, slots int, foreign map[string]int) {
+	l.inner.SetLimits(runs, slots, foreign)
+}
 
 // ReapAll delegates to inner, which also ends what checks of killed landings and verifications left.
 func (l *Lander) ReapAll(ctx context.Context, orphans []state.Orphan) error {

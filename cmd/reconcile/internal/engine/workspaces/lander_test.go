@@ -21,14 +21,14 @@ type actor struct {
 	reaped    []string
 }
 
-func (a *actor) Submit(e settle.Effect)        { a.submitted <- e }
-func (a *actor) SetPlaces(int, map[string]int) {}
-func (a *actor) Cancel(string, string)         {}
-func (a *actor) Hurry(string)                  {}
-func (a *actor) Tell(string, []settle.Message) {}
-func (a *actor) Notify() <-chan struct{}       { return a.notify }
-func (a *actor) Backlog() int                  { return 0 }
-func (a *actor) Close(context.Context) error   { return nil }
+func (a *actor) Submit(e settle.Effect)                              { a.submitted <- e }
+func (a *actor) SetLimits(*schemas.RunSettings, int, map[string]int) {}
+func (a *actor) Cancel(string, string)                               {}
+func (a *actor) Hurry(string)                                        {}
+func (a *actor) Tell(string, []settle.Message)                       {}
+func (a *actor) Notify() <-chan struct{}                             { return a.notify }
+func (a *actor) Backlog() int                                        { return 0 }
+func (a *actor) Close(context.Context) error                         { return nil }
 func (a *actor) Drain() (out []settle.Report) {
 	for {
 		select {
