@@ -67,21 +67,6 @@ func checkJSONSchema(at Spot, schema json.RawMessage, compiled map[string]*valid
 	}
 }
 
-// checkKeysOnce returns an error for valid JSON with an object that has a key twice: each reader takes another one of its values.
-func checkKeysOnce(text []byte) error {
-	s := newSource("")
-	s.store = new(valueStore)
-	if s.gate(text, 0) {
-		s.parseJSON()
-	}
-	for _, p := range s.problems {
-		if p.Code == "duplicate-key" {
-			return fmt.Errorf("the answer has the key %s twice", p.Field)
-		}
-	}
-	return nil
-}
-
 // AnswerValue is the value of an answer: of what is JSON that value, of anything else the text. Where schemas are given, the
 // value keeps all of them; the error says what is wrong with it. An empty answer keeps no schema.
 func AnswerValue(answer string, given ...json.RawMessage) (json.RawMessage, error) {
@@ -92,8 +77,8 @@ func AnswerValue(answer string, given ...json.RawMessage) (json.RawMessage, erro
 	read := json.RawMessage(text)
 	var compact bytes.Buffer
 	if json.Compact(&compact, []byte(answer)) == nil {
-		if err := checkKeysOnce([]byte(answer)); err != nil {
-			return nil, err
+		if key := RepeatedKey([]byte(answer)); key != "" {
+			return nil, fmt.Errorf("the answer has the key %s twice", key)
 		}
 		read = compact.Bytes()
 	}

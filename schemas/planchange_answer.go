@@ -24,8 +24,8 @@ func ReadPlanAnswer(text string) (*GivenPlanAnswer, error) {
 		return &GivenPlanAnswer{Instructions: text}, nil
 	}
 	if json.Valid([]byte(object)) {
-		if err := checkKeysOnce([]byte(object)); err != nil {
-			return nil, err
+		if key := RepeatedKey([]byte(object)); key != "" {
+			return nil, fmt.Errorf("the answer has the key %s twice", key)
 		}
 	}
 	var a GivenPlanAnswer

@@ -45,6 +45,7 @@ func TestAnswerWithAKeyTwice(t *testing.T) {
 	for answer, want := range map[string]string{
 		`{"n": 3, "n": 4}`:               "the answer has the key n twice",
 		`{"a": [{"n": 3, "\u006e": 4}]}`: "the answer has the key a[0].n twice",
+		"{\"n\": \"\u0085\", \"n\": 4}":  "the answer has the key n twice",
 		`{"n": {"n": 3}, "m": [1, 1]}`:   "",
 		`"{\"n\": 3, \"n\": 4}"`:         "",
 		`{"n": 3, "n"`:                   "",

@@ -122,6 +122,9 @@ func (c *Corrections) ReadFix(result json.RawMessage) ([]FixTask, error) {
 	if err := json.Unmarshal([]byte(object), &plan); err != nil || len(plan.Tasks) == 0 {
 		return nil, errors.New("the answer is no JSON object with tasks")
 	}
+	if key := schemas.RepeatedKey([]byte(object)); key != "" {
+		return nil, fmt.Errorf("the answer has the key %s twice", shorten.Text(key, 100))
+	}
 	if len(plan.Tasks) > mostTasks {
 		return nil, fmt.Errorf("%d tasks are too many: at most %d", len(plan.Tasks), mostTasks)
 	}

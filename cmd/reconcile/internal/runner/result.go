@@ -73,7 +73,7 @@ func (a *attempt) readRegular(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, int64(a.runs.ResultLimit)+1))
 }
 
-// jsonResult checks that data is one JSON value and returns it in canonical form: sorted keys, no space, no secrets.
+// jsonResult checks that data is one JSON value without repeated keys, and returns it in canonical form: sorted keys, no space, no secrets.
 func (a *attempt) jsonResult(source string, data []byte) (json.RawMessage, error) {
 	if !utf8.Valid(data) {
 		return nil, fmt.Errorf("%s is not UTF-8", source)
@@ -89,6 +89,9 @@ func (a *attempt) jsonResult(source string, data []byte) (json.RawMessage, error
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s is not one JSON value: something follows it", source)
+	}
+	if key := schemas.RepeatedKey(data); key != "" {
+		return nil, fmt.Errorf("%s has the key %s twice", source, shorten.Text(key, 100))
 	}
 	return schemas.Marshal(a.runner.cleanValue(v))
 }
