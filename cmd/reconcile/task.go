@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -80,7 +81,7 @@ func (a *app) textIn(flag, file string) (string, error) {
 	if file == stdinText {
 		return a.textOf(file)
 	}
-	data, err := os.ReadFile(a.env().CallerPath(file))
+	data, err := readUpTo(a.env().CallerPath(file), actionTextLimit+1)
 	switch {
 	case err != nil:
 		return "", badUsage("%s: %v", flag, err)
@@ -89,6 +90,16 @@ func (a *app) textIn(flag, file string) (string, error) {
 	}
 	text, err := a.textOf(" " + string(data)) // a file with a dash does not mean standard input
 	return strings.TrimPrefix(text, " "), err
+}
+
+// readUpTo reads a file, or the beginning of one that has more bytes than most, or no end.
+func readUpTo(file string, most int64) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, most))
 }
 
 func (a *app) task(ctx context.Context, q ops.TaskRequest) error {
