@@ -275,7 +275,13 @@ func actedOn(t *state.Tree, spec *schemas.ActionSpec) []*state.Entry {
 
 // target checks and returns the target of a verb, before anything is written.
 func (v Verb) target(t *state.Tree, word, node string) (string, error) {
-	if word == schemas.TargetAll && v.Session && node == "" {
+	switch {
+	case word != schemas.TargetAll:
+	case !v.Session:
+		return "", badRequest("all sessions cannot be told to %s; usage: reconcile %s", v.Name, v.Usage())
+	case node != "":
+		return "", badRequest("all is about sessions, which have no nodes; leave %q out", node)
+	default:
 		return schemas.TargetAll, nil
 	}
 	e, err := find(t, word)
