@@ -294,6 +294,62 @@ func TestAdmitIgnoresTheOrder(t *testing.T) {
 	}
 }
 
+// TestAdmitGoesByLanes admits random work of all lanes, some of it aged, with limits of roles, agents, sessions and DAGs: whatever is left would
+// not fit, what is admitted was of the highest lane in which something fitted, and with a place more the same come first.
+func TestAdmitGoesByLanes(t *testing.T) {
+	for seed := range uint64(150) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		wanted := randomEffects(r)
+		for i := range wanted {
+			e := &wanted[i]
+			e.Rank, e.Weight, e.Ageing = r.IntN(5), pick(r, 0, 1, 7, 1000), pick(r, 0, time.Nanosecond, time.Minute, 200*365*24*time.Hour)
+			e.QueuedAt = schemas.NewTime(benchNow.Add(-pick(r, -time.Hour, 0, time.Minute, 3*time.Minute, 150*365*24*time.Hour)))
+			if role := r.IntN(4); role > 0 {
+				e.Groups = append(e.Groups, settle.Group{Name: fmt.Sprintf("role/%d", role), Limit: role})
+			}
+		}
+		var before []settle.Effect
+		for places := 1; places < 8; places++ {
+			p := newPool(t, places, wanted)
+			p.admit("p1", 0)
+			admitted := p.claimed["p1"]
+			if len(admitted) < len(before) || !slices.EqualFunc(before, admitted[:len(before)], func(a, b settle.Effect) bool { return a.Key == b.Key }) {
+				t.Fatalf("seed %d: with %d places others come first: %v, before %v", seed, places, admitted, before)
+			}
+			before = slices.Clone(admitted)
+			used, left := map[string]int{}, map[string]*settle.Effect{}
+			for i := range wanted {
+				left[wanted[i].Key] = &wanted[i]
+			}
+			fits := func(e *settle.Effect) bool {
+				return !slices.ContainsFunc(e.Groups, func(g settle.Group) bool { return used[g.Name] >= p.limit(g) })
+			}
+			highest := func() int {
+				lane := 5
+				for _, e := range left {
+					if fits(e) {
+						lane = min(lane, admission.Lane(e, benchNow))
+					}
+				}
+				return lane
+			}
+			for i := range admitted {
+				e := &admitted[i]
+				if lane := admission.Lane(e, benchNow); lane != highest() {
+					t.Fatalf("seed %d: %s of lane %d is admitted before one of lane %d", seed, e.Key, lane, highest())
+				}
+				delete(left, e.Key)
+				for _, g := range e.Groups {
+					used[g.Name]++
+				}
+			}
+			if lane := highest(); lane < 5 {
+				t.Fatalf("seed %d: something of lane %d fits and is left", seed, lane)
+			}
+		}
+	}
+}
+
 // TestAdmitStarvesNobody keeps the places full of work of all lanes below critical, that comes all the time: each effect starts within
 // the time in which it ages to high and that of the work before it there.
 func TestAdmitStarvesNobody(t *testing.T) {

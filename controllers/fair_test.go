@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -163,6 +164,24 @@ func TestAgeing(t *testing.T) {
 		waited, early := p.now.Sub(benchNow), slices.Contains(p.started, "low") && len(p.started) < 1100
 		if early != (c.starts > 0) || early && (waited < c.starts || waited > c.starts+20*time.Second) {
 			t.Errorf("beside work of rank %d, with an ageing of %v, background work started after %v and %d others", c.rank, c.ageing, waited, len(p.started)-1)
+		}
+	}
+}
+
+// TestTurnsAfterADamagedRecord: a record at the end of virtual time takes the turns from nobody.
+func TestTurnsAfterADamagedRecord(t *testing.T) {
+	for _, at := range []int64{1 << 61, 1 << 62, 1<<62 + 1, math.MaxInt64, math.MinInt64} {
+		lines := []line{{"a", 2, 1, 60, 0}, {"b", 2, 1, 60, 0}, {"c", 2, 2, 120, 0}}
+		p := newPool(t, 4, slices.Concat(lines[0].wanted(), lines[1].wanted(), lines[2].wanted()))
+		p.entries["a"].SetRuns([]*schemas.Run{{Key: "dags/a/before-0-1", VirtualStart: at, StartedAt: schemas.NewTime(benchNow)}})
+		for len(p.started) < 120 {
+			p.admit("p1", 8)
+			p.start("p1")
+			_, key, _ := strings.Cut(p.keys()[0], " ")
+			p.finish("p1", key)
+		}
+		if j := jain(p.started, lines); j < 0.97 {
+			t.Errorf("after a record at %d the index is %.3f: %s", at, j, strings.Join(p.started, ""))
 		}
 	}
 }

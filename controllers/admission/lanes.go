@@ -46,10 +46,17 @@ type share struct {
 	last   schemas.Time // its latest start
 }
 
+// lastVirtual is far behind the virtual time that any tree reaches. What a damaged or invented record says beyond it does not count: behind
+// it, all starts would be at the end of virtual time, and nobody would have a turn.
+const lastVirtual = 1 << 62
+
 // had adds a run to what the session has had. It returns the virtual time at which the run started; 0 if it has not.
 func (s *share) had(r *schemas.Run) int64 {
-	s.latest, s.last = max(s.latest, r.VirtualStart), schemas.Later(s.last, r.StartedAt)
-	if r.StartedAt.IsZero() {
+	s.last = schemas.Later(s.last, r.StartedAt)
+	if r.VirtualStart > lastVirtual {
+		return 0
+	}
+	if s.latest = max(s.latest, r.VirtualStart); r.StartedAt.IsZero() {
 		return 0
 	}
 	return r.VirtualStart
