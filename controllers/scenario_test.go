@@ -188,7 +188,7 @@ func (s *scenario) putFiles(paths []string) {
 
 func (s *scenario) effect(verb string, args []string) bool {
 	switch verb {
-	case "start":
+	case "start", "claim":
 		e, ok := s.find(args[0], args[1])
 		if !ok {
 			s.t.Fatalf("no effect of dag %s, node %s, is wanted\n%s", args[0], args[1], s.out.Bytes())
@@ -196,7 +196,9 @@ func (s *scenario) effect(verb string, args []string) bool {
 		if len(args) > 2 {
 			s.claim(e, args[2])
 		}
-		s.start(e)
+		if s.claim(e, "p1"); verb == "start" {
+			s.start(e)
+		}
 	case "finish":
 		s.finish(args[0], args[1], args[2], func(r *schemas.Run) { s.detail(r, args[3:]) })
 	case "reaches":

@@ -25,7 +25,7 @@ func affects(c *settle.Change) {
 		return
 	}
 	agents.AddWorking(c.Worklist, e)
-	sessions.NoteQuestion(c)
+	sessions.NoteWork(c)
 	for _, r := range indexOf(c.OfTree(), c.Tree()).repliesTo(e.Name, Status(e).ID) {
 		c.Add(r.Ref)
 	}

@@ -47,6 +47,9 @@ func affects(c *settle.Change) {
 	for _, caller := range c.Tree().ReferrersOf(c.Ref, schemas.DAGKind.Name) {
 		c.Add(caller)
 	}
+	if e.Object == nil || e.Brief().ObservedDigest != e.Object.Digest {
+		sessions.NoteWork(c)
+	}
 	agents.AddWorking(c.Worklist, e)
 }
 

@@ -2,6 +2,7 @@ package dags
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"reconcile.dev/reconcile/controllers/settle"
@@ -56,7 +57,7 @@ func placeInGroup(me member, others []member) (waitsFor, cancelledBy string) {
 	return "", ""
 }
 
-// groups are the DAGs that have not ended, by group and name, of the tree that was looked at last.
+// groups are the DAGs that have not ended, or are claimed, by group and name, of the tree that was looked at last.
 type groups struct {
 	tree    *state.Tree
 	of      map[string]string // the group of each
@@ -74,7 +75,7 @@ func (g *groups) follow(t *state.Tree) {
 	if g.tree == nil || !t.SameBase(g.tree) {
 		g.of, g.members = map[string]string{}, map[string]map[string]*state.Entry{}
 		for _, e := range t.Active(schemas.DAGKind.Name) {
-			if e.HasStatus() && e.Brief().FinishedAt.IsZero() {
+			if e.HasStatus() && (e.Brief().FinishedAt.IsZero() || len(e.Claims) > 0) {
 				g.put(e.Name, e)
 			}
 		}
@@ -99,7 +100,7 @@ func (g *groups) put(name string, e *state.Entry) {
 	if e == nil || e.Gone() {
 		return
 	}
-	if st, ok := e.Status().(*schemas.DAGStatus); ok && st.Group != nil && !over(st) {
+	if st, ok := e.Status().(*schemas.DAGStatus); ok && st.Group != nil && (!over(st) || hasClaims(e)) {
 		group := st.Group.Name
 		if g.members[group] == nil {
 			g.members[group] = map[string]*state.Entry{}
@@ -112,7 +113,7 @@ func (g *groups) put(name string, e *state.Entry) {
 func (g *groups) others(group, dag string) (out []member) {
 	for name, e := range g.members[group] {
 		if st, ok := e.Status().(*schemas.DAGStatus); ok && name != dag && !st.Group.Since.IsZero() {
-			out = append(out, member{name, st.Group.Since, !st.StartedAt.IsZero(), st.Group.Cancels})
+			out = append(out, member{name, st.Group.Since, !st.StartedAt.IsZero(), st.Group.Cancels && !over(st)})
 		}
 	}
 	return out
@@ -127,7 +128,7 @@ func (f *fold) joinGroup() {
 	f.group = &schemas.GroupStatus{Name: c.Group, Since: schemas.NewTime(f.Now), Cancels: c.CancelInProgress}
 	if old := f.old.Group; old != nil && old.Name == c.Group {
 		f.group.CancelledBy = old.CancelledBy
-		if !old.Since.IsZero() && !over(f.old) {
+		if !old.Since.IsZero() {
 			f.group.Since = old.Since
 		}
 	}
@@ -166,14 +167,24 @@ func (f *fold) groupGate() {
 	}
 }
 
-// leaveGroup gives the place up where the DAG does not work: it has ended, or has not begun and waits for something else.
+// hasClaims reports whether a node of a DAG is claimed, so that its program runs, or may be about to start.
+func hasClaims(e *state.Entry) bool {
+	return slices.ContainsFunc(e.Claims, func(c state.Claim) bool { return c.Node != schemas.OnFailure && c.Node != schemas.OnSuccess })
+}
+
+// takesNoPlace reports whether the DAG has not begun, and waits for something else than its group.
+func (f *fold) takesNoPlace(st *schemas.DAGStatus) bool {
+	waits := f.timed != nil && f.timed.Waits || !f.gate.Open && f.gate.Reason != settle.ReasonWaitsForGroup
+	return waits && st.StartedAt.IsZero() && !hasClaims(f.Entry)
+}
+
+// leaveGroup gives the place up where the DAG does not work.
 func (f *fold) leaveGroup(st *schemas.DAGStatus) {
 	g := f.group
 	if g == nil {
 		return
 	}
-	waits := f.timed != nil && f.timed.Waits || !f.gate.Open && f.gate.Reason != settle.ReasonWaitsForGroup
-	if over(st) || waits && st.StartedAt.IsZero() && st.Running == 0 {
+	if over(st) && !hasClaims(f.Entry) || f.takesNoPlace(st) {
 		g.Since, g.WaitsFor = schemas.Time{}, ""
 	}
 	if st.Phase != schemas.DAGCancelled && f.cancels == "" {

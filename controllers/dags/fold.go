@@ -83,8 +83,11 @@ func (f *fold) run() {
 	f.old = withActions(f.old, f.applied)
 }
 
-// cancelForGroup cancels the rest of the DAG for a later one of its group.
+// cancelForGroup cancels the rest of the DAG for a later one of its group, if it has a place there.
 func (f *fold) cancelForGroup() {
+	if f.takesNoPlace(f.old) {
+		f.cancels = ""
+	}
 	if f.cancels == "" {
 		return
 	}

@@ -12,8 +12,8 @@ const slotsMayChange = "slots"
 // affects notes that slots may change.
 func affects(c *settle.Change) { c.Note(slotsMayChange) }
 
-// NoteQuestion notes that a question was asked or ended, so that slots may change.
-func NoteQuestion(c *settle.Change) { c.Note(slotsMayChange) }
+// NoteWork notes that sessions may have got or lost work, so that slots may change: a DAG is new, edited or gone, a question was asked or ended.
+func NoteWork(c *settle.Change) { c.Note(slotsMayChange) }
 
 // addReassigned adds the sessions whose status does not show the slot that they have, and what depends on them.
 func addReassigned(r *settle.Round) {
