@@ -102,7 +102,7 @@ func (s Suite) Run(t *testing.T) {
 const failure = "--- FAIL"
 
 // One of sampleShare mutants is tested. A small suite has none in most versions of its files: each has a program that takes seconds to build.
-const sampleShare = 20
+const sampleShare = 30
 
 // sample chooses the mutants to test, by their index.
 func (s Suite) sample(t *testing.T) map[int]bool {

@@ -106,7 +106,7 @@ func testRecall(t *testing.T, d *knntest.Data, graphFrom int) {
 func TestFilterOfOnePart(t *testing.T) {
 	t.Parallel()
 	for _, shape := range []knntest.Shape{knntest.Uniform, knntest.Clustered} {
-		d := knntest.Spec{Shape: shape, N: 20_000, Queries: 100, Dims: 64, Seed: 8}.Make()
+		d := knntest.Spec{Shape: shape, N: 8000, Queries: 100, Dims: 64, Seed: 8}.Make()
 		x, err := Build(context.Background(), Options{Dims: d.Dims, GraphFrom: 1000}, itemsOf(d), nil)
 		if err != nil {
 			t.Fatal(err)
