@@ -82,7 +82,7 @@ func (l *activeLoad) load(ctx context.Context, was settled) (changed []schemas.R
 	m := l.model
 	m.dormant = newDormants(l.base)
 	m.dormant.activated = l.woken
-	m.dormant.reader = &dormantReader{base: l.base, from: l.reader(), objects: map[int]*dormantObject{}, unready: map[string]int{}}
+	m.dormant.reader = &dormantReader{base: l.base, from: l.reader(), objects: map[int]*dormantObject{}, unready: map[string]int{}, listed: map[string]listedKind{}}
 	l.collect()
 	read, troubles, err := l.store.readFiles(ctx, l.store.root, l.want, l.known)
 	if err != nil || len(troubles) > 0 {
@@ -248,7 +248,7 @@ func (c *cacheReader) bytes(at int64, n int) []byte {
 // openCache opens the cache, and reads its data about inputs if the tree has inputs.
 func (l *activeLoad) openCache(was settled) bool {
 	c := l.store.cache
-	f, _, err := regular.Open(l.store.root, cachePath)
+	f, fi, err := regular.Open(l.store.root, cachePath)
 	if err != nil {
 		return false
 	}
@@ -257,13 +257,28 @@ func (l *activeLoad) openCache(was settled) bool {
 	if whole && len(was.Globs) > 0 {
 		whole = c.loadInputs(f, blocks)
 	}
-	if !whole {
+	if !whole || !l.describesCache(fi.Size()) {
 		f.Close()
 		return false
 	}
 	c.records = int(l.base.records)
 	return true
 }
+
+// describesCache reports whether the base has the offsets of this cache: a process that only looks may have written it again since. A cache
+// that grew much, by looks without a run, is compacted by a load of everything.
+func (l *activeLoad) describesCache(size int64) bool {
+	var last baseFile
+	for i := range l.base.len() {
+		if f := l.base.file(i); f.at > last.at && !l.base.thawedFile(i) {
+			last = f
+		}
+	}
+	return last.at == 0 || size <= 2*int64(last.at)+maxLookGrowth && l.records.read(last) != nil
+}
+
+// maxLookGrowth is how many bytes looks may add to a cache of any size.
+const maxLookGrowth = 4 << 20
 
 // read returns the cached content of a file; nil if it does not match the base.
 func (c *cacheReader) read(was baseFile) *file {

@@ -186,6 +186,14 @@ type dormantReader struct {
 	objects map[int]*dormantObject // by index
 	woken   []int                  // those of which a tree has other entries, and the model does not know that yet
 	unready map[string]int         // by kind: the objects of base that are not ready
+	listed  map[string]listedKind  // by kind: what was listed last
+}
+
+// listedKind is all entries of a kind in a tree with some loaded ones and some dormant ones.
+type listedKind struct {
+	loaded  []*Entry
+	dormant *dormantSet
+	all     []*Entry
 }
 
 // dormantObject is a dormant object that was read.

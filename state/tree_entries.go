@@ -184,14 +184,24 @@ func (t *Tree) EntriesAt(paths []string) (out []*Entry) {
 
 // entries returns those of a kind, including dormant ones, which it loads.
 func (t *Tree) entries(kind string) []*Entry {
-	out := slices.Clone(t.shelves[kind])
+	r, loaded := t.dormant.reader, t.shelves[kind]
+	r.mu.Lock()
+	last := r.listed[kind]
+	r.mu.Unlock()
+	if last.dormant == t.dormant && len(last.loaded) == len(loaded) && (len(loaded) == 0 || &last.loaded[0] == &loaded[0]) {
+		return last.all
+	}
+	all := slices.Clone(loaded)
 	for i := range t.dormant.indexed(kind) {
-		if e := t.dormant.reader.object(i).entry; e != nil {
-			out = append(out, e)
+		if e := r.object(i).entry; e != nil {
+			all = append(all, e)
 		}
 	}
-	slices.SortFunc(out, func(a, b *Entry) int { return strings.Compare(a.Name, b.Name) })
-	return out
+	slices.SortFunc(all, func(a, b *Entry) int { return strings.Compare(a.Name, b.Name) })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.listed[kind] = listedKind{loaded, t.dormant, all}
+	return all
 }
 
 // entry makes the entry of an object from its files; without files it is empty.

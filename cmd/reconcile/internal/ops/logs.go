@@ -58,8 +58,11 @@ func Logs(ctx context.Context, env Env, q LogsRequest) (LogsResult, error) {
 		return r, typed(err)
 	}
 	defer s.Close()
-	owners, now := t.Entries(schemas.DAGKind.Name), t
-	if q.Object != "" {
+	var owners []*state.Entry
+	now := t
+	if q.Object == "" {
+		owners = t.Entries(schemas.DAGKind.Name)
+	} else {
 		e, err := logged(t, q.Object)
 		if err != nil {
 			return r, typed(err)

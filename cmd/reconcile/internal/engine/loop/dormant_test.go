@@ -97,6 +97,41 @@ func TestTreeWithDormantObjects(t *testing.T) {
 	}
 }
 
+// A look does not use offsets in a cache that was written again, and then reads nothing twice.
+func TestDormantObjectsInCacheThatWasWrittenAgain(t *testing.T) {
+	e := newFinished(t)
+	e.dag(0)
+	cache := filepath.Join(e.dir, ".reconcile/cache/tree")
+	if err := os.Remove(cache); err != nil {
+		t.Fatal(err)
+	}
+	var sizes []int64
+	for range 3 {
+		s := e.open(e.dir, false)
+		s.Fresh()
+		tree, err := s.LoadLazily(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(tree.Entries(schemas.DAGKind.Name)); n <= finishedDAGs || countDormant(tree) > 0 {
+			t.Errorf("%d DAGs, of which %d are dormant", n, countDormant(tree))
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(cache); err == nil {
+			sizes = append(sizes, info.Size())
+		}
+	}
+	if len(sizes) < 3 || sizes[1] != sizes[2] {
+		t.Errorf("after looks without a change the cache has %d bytes", sizes)
+	}
+	e.run(e.dir, false)
+	if n := e.dormant(); n != finishedDAGs {
+		t.Errorf("after a run, %d objects are dormant", n)
+	}
+}
+
 // An action that names a node which its DAG does not have stays invalid, though the DAG rests.
 func TestDisputedObjectsAreLoaded(t *testing.T) {
 	e := newFinished(t)

@@ -49,6 +49,7 @@ var dormantFaults = []mutants.Mutant{
 	{"what others do not agree with is dormant", "../../../../../state/dormant_next.go", "ok && !disputed[ref]", "ok && len(disputed) >= 0", "TestDisputedObjectsAreLoaded"},
 	{"a dormant object is not found by its path", "../../../../../state/tree_entries.go", "range t.dormant.at(paths)", "range t.dormant.at(nil)", "TestTreeWithDormantObjects"},
 	{"a DAG that a workflow made is dormant", "../../../../../controllers/dags/dormant.go", "return planchanges.NamesFix(e.Name) ||", "return false && ", "TestOriginsWithDormantObjects"},
+	{"offsets in another cache are believed", "../../../../../state/active.go", "+maxLookGrowth && l.records.read(last) != nil", "+maxLookGrowth", "TestDormantObjectsInCacheThatWasWrittenAgain"},
 	{"of what a tree has other entries is forgotten", "../../../../../state/dormant.go", "r.woken = append(r.woken, indices...)", "_ = indices", "TestTreeWithDormantObjects"},
 }
 

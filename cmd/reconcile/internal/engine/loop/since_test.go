@@ -397,9 +397,65 @@ func (e *edits) compareAnswers(done string) {
 	if err != nil {
 		e.t.Fatal(err)
 	}
+	objects := e.look(all, all)
 	if whole := ask(s, all, nil); some != whole {
 		e.t.Fatalf("after %s the answers are\n%s\nof the whole tree\n%s", done, some, whole)
 	}
+	for range 2 { // by objects in different orders
+		s = e.open(e.dir, false)
+		s.Fresh()
+		lazy, err := s.LoadLazily(e.t.Context())
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		for ref, is := range e.look(lazy, all) {
+			if is != objects[ref] {
+				e.t.Fatalf("after %s, %s is\n%s\nin the whole tree\n%s", done, ref, is, objects[ref])
+			}
+		}
+		if err := s.Close(); err != nil {
+			e.t.Fatal(err)
+		}
+	}
+}
+
+// look returns what there is to know about objects: some of all, in any order, and then those of some kinds.
+func (e *edits) look(t, all *state.Tree) map[schemas.Ref]string {
+	out := map[schemas.Ref]string{}
+	read := func(x *state.Entry, ref schemas.Ref) {
+		if x == nil {
+			out[ref] = "none"
+			return
+		}
+		var spec any
+		if x.Object != nil {
+			spec = []any{x.Object.Path, x.Object.Metadata, x.Object.Canonical()}
+		}
+		text, err := json.Marshal([]any{spec, x.Problems, x.Refs, x.Status(), x.Runs(), x.Claims, x.Inputs, x.Missing, t.Referrers(ref),
+			t.Exists(ref), readiness.Why(x, t), settle.TableOf(t).Details(x)})
+		out[ref] = fmt.Sprint(string(text), err)
+	}
+	kinds := all.Kinds()
+	var refs []schemas.Ref
+	for _, kind := range kinds {
+		for _, x := range all.Entries(kind) {
+			refs = append(refs, x.Ref)
+		}
+	}
+	refs = append(refs, schemas.DAGKind.Ref("not-there"))
+	for _, i := range e.rnd.Perm(len(refs)) {
+		if t == all || i%3 > 0 {
+			read(t.Entry(refs[i]), refs[i])
+		}
+	}
+	for _, i := range e.rnd.Perm(len(kinds)) {
+		if t == all || i%2 > 0 {
+			for _, x := range t.Entries(kinds[i]) {
+				read(x, x.Ref)
+			}
+		}
+	}
+	return out
 }
 
 // compareReport compares what the next run reports, which reads no object, with what the whole tree says.

@@ -154,9 +154,10 @@ func (c Config) LoadChanged(ctx context.Context) (*state.Store, *state.Tree, Rea
 	return s, r.withJournals(s, t), r, nil
 }
 
-// Load reads the whole tree.
+// Load reads the tree. What rests is loaded when it is asked for.
 func (r *Reader) Load(ctx context.Context, s *state.Store) (*state.Tree, error) {
-	t, err := s.Load(ctx)
+	s.Fresh() // scans what LoadLazily compares
+	t, err := s.LoadLazily(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the tree in %s: %w", s.Dir(), err)
 	}
