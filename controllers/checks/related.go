@@ -28,7 +28,8 @@ func (s *Selected) Add(file, why string) {
 }
 
 // RelatedTests chooses among files with tests those that are related to changed files: that changed themselves, that are in the folder of a
-// package that changed or that uses one (packages has those folders, and what each uses), or whose text mentions the name of a changed file.
+// package that changed or that uses one (packages has those folders, and what each uses), or whose text mentions the name of a changed file; a name of
+// one letter counts in lines that import.
 // read returns the text of a file; packages is nil for languages whose files import files.
 func RelatedTests(changed, tests []string, packages map[string]string, read func(file string) []byte) *Selected {
 	s := &Selected{}
@@ -58,7 +59,7 @@ func RelatedTests(changed, tests []string, packages map[string]string, read func
 			if _, known := s.Why[t]; known {
 				continue
 			}
-			if i := slices.IndexFunc(words, func(w string) bool { return strings.Contains(path.Base(t), w) }); i >= 0 {
+			if i := slices.IndexFunc(words, func(w string) bool { return !isLetter(w) && strings.Contains(path.Base(t), w) }); i >= 0 {
 				s.Add(t, "it is named for "+files[i])
 			} else if i, ok := v.find(read(t)); ok {
 				s.Add(t, "it mentions "+files[i])
@@ -82,9 +83,13 @@ func moduleName(file string) string {
 	name, _, _ := strings.Cut(path.Base(file), ".")
 	switch name {
 	case "index", "__init__", "mod", "lib", "main":
-		name = path.Base(path.Dir(file))
+		dir := path.Dir(file)
+		if path.Base(dir) == "src" {
+			dir = path.Dir(dir)
+		}
+		name = path.Base(dir)
 	}
-	if utf8.RuneCountInString(name) < 2 || strings.Trim(name, "./") == "" {
+	if strings.Trim(name, "./") == "" {
 		return ""
 	}
 	return name
@@ -96,11 +101,17 @@ type vocabulary struct {
 	first [256]bool      // the first bytes of words
 	odd   []string       // words with other characters, such as a dash; they are searched for one by one
 	oddAt []int
+	short []string // words of one letter, which mean a file only where a line imports it
+	at    []int
 }
 
 func newVocabulary(words []string) *vocabulary {
 	v := &vocabulary{words: map[string]int{}}
 	for i, w := range words {
+		if isLetter(w) {
+			v.short, v.at = append(v.short, w), append(v.at, i)
+			continue
+		}
 		if strings.ContainsFunc(w, func(r rune) bool { return !inWord(r) }) {
 			v.odd, v.oddAt = append(v.odd, w), append(v.oddAt, i)
 			continue
@@ -135,7 +146,22 @@ func (v *vocabulary) find(text []byte) (int, bool) {
 			return v.oddAt[n], true
 		}
 	}
+	for n, w := range v.short {
+		for line := range bytes.Lines(text) {
+			if imports(line) && mentions(line, w) {
+				return v.at[n], true
+			}
+		}
+	}
 	return 0, false
+}
+
+// isLetter reports whether a name has one letter only.
+func isLetter(name string) bool { return utf8.RuneCountInString(name) == 1 }
+
+// imports reports whether a line of a test imports something, in one of the usual languages.
+func imports(line []byte) bool {
+	return slices.ContainsFunc([]string{"import", "from", "require", "require_relative", "use", "mod", "include", "source", "load"}, func(w string) bool { return mentions(line, w) })
 }
 
 // mentions reports whether the text of a test has the name of a changed file, not as part of a longer word.

@@ -12,8 +12,11 @@ func TestRelatedTests(t *testing.T) {
 		"tests/test_other.py": "import discarted\n",
 		"web/pay.test.ts":     "import {pay} from './pay'\n",
 		"web/all.test.ts":     "import * as web from '../web'\n",
+		"tests/test_one.py":   "from shop.q import total\n",
+		"tests/test_more.py":  "from shop import cartons\nq = 1\n",
+		"cli/tests/cli.rs":    "use pricing::sum;\n",
 	}
-	tests := []string{"tests/test_cart.py", "tests/test_other.py", "web/all.test.ts", "web/pay.test.ts"}
+	tests := []string{"tests/test_cart.py", "tests/test_other.py", "web/all.test.ts", "web/pay.test.ts", "tests/test_one.py", "tests/test_more.py", "cli/tests/cli.rs"}
 	read := func(f string) []byte { return []byte(texts[f]) }
 	for _, c := range []struct{ changed, want []string }{
 		{[]string{"shop/cart.py"}, []string{"tests/test_cart.py"}},
@@ -21,6 +24,8 @@ func TestRelatedTests(t *testing.T) {
 		{[]string{"web/pay.ts"}, []string{"web/pay.test.ts"}},
 		{[]string{"web/index.ts"}, []string{"web/all.test.ts"}},
 		{[]string{"README"}, nil},
+		{[]string{"shop/q.py"}, []string{"tests/test_one.py"}},
+		{[]string{"crates/pricing/src/lib.rs"}, []string{"cli/tests/cli.rs"}},
 	} {
 		if got := RelatedTests(c.changed, tests, nil, read); !slices.Equal(got.Files, c.want) {
 			t.Errorf("%v: %v, want %v", c.changed, got.Files, c.want)

@@ -24,10 +24,12 @@ type Tool struct {
 	// Opted says that it counts only where the project names it, not where it is merely installed.
 	Opted bool `json:"opted,omitempty"`
 	// Deep says that its check of a folder includes all below, whatever configuration they have.
-	Deep  bool     `json:"deep,omitempty"`
-	Pros  []string `json:"pros,omitempty"` // what speaks for it, in a few words each, for people who have to choose
-	Cons  []string `json:"cons,omitempty"`
-	Roles []Role   `json:"roles"`
+	Deep bool `json:"deep,omitempty"`
+	// Workspace says that its check of the root of a workspace of Cargo includes all members.
+	Workspace bool     `json:"workspace,omitempty"`
+	Pros      []string `json:"pros,omitempty"` // what speaks for it, in a few words each, for people who have to choose
+	Cons      []string `json:"cons,omitempty"`
+	Roles     []Role   `json:"roles"`
 }
 
 // Role is what a tool does in one category.
@@ -42,6 +44,7 @@ type Role struct {
 	Whole          []string        `json:"whole"`                    // stands for {files} when the whole folder is checked; none: ., or ./... for {packages}; an empty list: nothing
 	Scoped         []string        `json:"scoped,omitempty"`         // configurations, as Configs has them, that name what is checked: with one of them nothing stands for {files}
 	Extensions     []string        `json:"extensions,omitempty"`     // of the files that it is about, as .go; none: all files
+	Scripts        bool            `json:"scripts,omitempty"`        // it is also about files without an extension whose first line says that they are in the language
 	Output         string          `json:"output,omitempty"`         // the format of the output of Check, by its name in controllers/checks/formats
 	Report         string          `json:"report,omitempty"`         // the file with the output where it is not stdout: {report} in Check; {report}/ for a folder that has to be there
 	Reports        []string        `json:"reports,omitempty"`        // the reports that it writes into the project, where it has no Report: patterns of path.Match for the ends of their paths, in any folder
@@ -92,4 +95,5 @@ type Discovered struct {
 	Fix         []string `json:"fix,omitempty"`
 	Install     []string `json:"install,omitempty"` // the command that would install it
 	Role        Role     `json:"-"`                 // that applies to the version
+	Scripts     []string `json:"-"`                 // the files without an extension that it is about, below the root
 }

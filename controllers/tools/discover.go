@@ -87,7 +87,7 @@ const ChoicesVar = "RECONCILE_TOOL_CHOICES"
 // IsTelling reports whether Discover reads the text of a file, by its name.
 func IsTelling(name string) bool {
 	switch name {
-	case "package.json", "pyproject.toml", "setup.cfg", "tox.ini", "mypy.ini", ".mypy.ini", "go.mod", "Gemfile", "composer.json", "tsconfig.json", "dotnet-tools.json", "Makefile", "GNUmakefile", "justfile":
+	case "package.json", "pyproject.toml", "setup.cfg", "tox.ini", "mypy.ini", ".mypy.ini", "go.mod", "Cargo.toml", "Gemfile", "composer.json", "tsconfig.json", "dotnet-tools.json", "Makefile", "GNUmakefile", "justfile":
 		return true
 	}
 	return strings.HasSuffix(name, ".yml") || strings.HasSuffix(name, ".yaml") || strings.HasPrefix(name, "requirements") && strings.HasSuffix(name, ".txt")
@@ -224,7 +224,7 @@ func (d *discovery) language(t Tool, folder string) (best string) {
 func (d *discovery) configured(t Tool, folder string) {
 	x := d.facts.Folders[folder]
 	language := d.language(t, folder)
-	if language == "" || t.Deep && d.covered(t, folder) {
+	if language == "" || d.covered(t, folder) && (t.Deep || t.Workspace && d.inWorkspace(folder)) {
 		return
 	}
 	for _, c := range t.Configs {
@@ -344,8 +344,37 @@ func (d *discovery) add(t Tool, folder, language string, c Confidence, config, w
 	}
 }
 
-// addRole adds a tool in one category, unless the version of the program has another entry for that.
+// addRole adds a tool in one category. One for packages of Go runs in the modules below a folder that is in none: it checks nothing from outside of them.
 func (d *discovery) addRole(t Tool, r Role, folder, language string, c Confidence, config, why string) {
+	folders := []string{folder}
+	if modules := d.modulesBelow(folder); r.ByPackage() && len(modules) > 0 {
+		folders = modules
+	}
+	for _, at := range folders {
+		d.addTo(t, r, at, language, c, config, why)
+	}
+}
+
+// modulesBelow are the folders of the modules of Go below one that is in none.
+func (d *discovery) modulesBelow(folder string) (out []string) {
+	for at := folder; ; at = checks.Folder(at) {
+		if d.has(at, "go.mod") != "" {
+			return nil
+		}
+		if at == "" {
+			break
+		}
+	}
+	for _, f := range d.folders {
+		if below(folder, f) && d.has(f, "go.mod") != "" {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// addTo adds a tool in one category to a folder, unless the version of the program has another entry for that.
+func (d *discovery) addTo(t Tool, r Role, folder, language string, c Confidence, config, why string) {
 	p := d.program(t, folder)
 	if r = r.by(p.Path, t); t.Wrapper != "" && r.Check[0] == t.Wrapper {
 		why += ", by " + t.Wrapper

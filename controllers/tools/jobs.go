@@ -109,7 +109,7 @@ func (r Role) Named() bool {
 // Concerns reports whether the tool is about a file in its folder.
 func (t Discovered) Concerns(file string) bool {
 	return below(t.Folder, file) && (len(t.Role.Extensions) == 0 || slices.Contains(t.Role.Extensions, path.Ext(file)) ||
-		slices.Contains(t.Role.Extensions, path.Base(file)))
+		slices.Contains(t.Role.Extensions, path.Base(file)) || slices.Contains(t.Scripts, file))
 }
 
 // nearest reports whether no tool of the same category and language has a folder between t's and the file.

@@ -139,3 +139,21 @@ func TestConfigInCommand(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestJobsOfScripts: a file without an extension is checked by the tool for its language, by its first line.
+func TestJobsOfScripts(t *testing.T) {
+	for file, first := range map[string]string{"bin/a": "#!/usr/bin/env -S bash -e\n", "b": "#! /bin/sh\r\n", "c": "#!/usr/bin/python3.11", "d": "#!/usr/bin/env ruby"} {
+		if l := ScriptLanguage(file, []byte(first)); !ChecksScripts(l) {
+			t.Errorf("%s, %q: %q", file, first, l)
+		}
+	}
+	for file, first := range map[string]string{"a.txt": "#!/bin/sh\n", "b": "#! \n", "c": "#!/usr/bin/env", "d": "#!/usr/bin/env node", "e": "/bin/sh", "Rakefile": "#!/bin/sh"} {
+		if l := ScriptLanguage(file, []byte(first)); ChecksScripts(l) {
+			t.Errorf("%s, %q: %q", file, first, l)
+		}
+	}
+	d := Discovered{Tool: "a", Language: "bash", Check: []string{"a"}, Scripts: []string{"bin/a"}, Role: Role{Extensions: []string{".sh"}, Check: []string{"a", "{files}"}}}
+	if jobs := Jobs([]Discovered{d}, []string{"bin/a", "bin/b"}, nil); len(jobs) != 1 || !slices.Equal(jobs[0].Files, []string{"bin/a"}) {
+		t.Errorf("%+v", jobs)
+	}
+}

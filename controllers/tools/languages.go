@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -18,7 +19,7 @@ var languages = sync.OnceValue(func() (t languageTable) {
 	if err := json.Unmarshal(languagesJSON, &t); err != nil {
 		panic(fmt.Sprintf("table of languages: %v", err)) // a test decodes it
 	}
-	t.others, t.known, t.configs = map[string]bool{"testdata": true}, map[string]bool{}, map[string]bool{}
+	t.others, t.known, t.configs = map[string]bool{"testdata": true, "CMakeFiles": true}, map[string]bool{}, map[string]bool{}
 	t.vendored = regexp.MustCompile("(?:" + strings.Join(t.folderPatterns(), ")|(?:") + ")")
 	for _, tool := range Catalog() {
 		for _, l := range tool.Languages {
@@ -36,11 +37,13 @@ var languages = sync.OnceValue(func() (t languageTable) {
 type languageTable struct {
 	Extensions map[string][]string `json:"extensions"`
 	Filenames  map[string][]string `json:"filenames"`
-	Vendored   []string            `json:"vendored"`
-	others     map[string]bool     // names of folders whose files others wrote, and
-	vendored   *regexp.Regexp      // the paths of further ones
-	known      map[string]bool
-	configs    map[string]bool // names of files that configure a tool in its language
+	// Interpreters are the programs that run scripts.
+	Interpreters map[string][]string `json:"interpreters"`
+	Vendored     []string            `json:"vendored"`
+	others       map[string]bool     // names of folders whose files others wrote, and
+	vendored     *regexp.Regexp      // the paths of further ones
+	known        map[string]bool
+	configs      map[string]bool // names of files that configure a tool in its language
 }
 
 // folderPatterns returns the patterns that are about folders, and not only about a name, which it puts in others.
@@ -72,6 +75,29 @@ func LanguageOf(file string) string {
 		all = t.Extensions[strings.ToLower(name[at+i:])]
 		at += i + 1
 	}
+	return t.only(all)
+}
+
+// ScriptLanguage is the language of a file without an extension by its first line, in the words of the catalogue; "" for none of it.
+func ScriptLanguage(file string, text []byte) string {
+	line, is := strings.CutPrefix(string(text), "#!")
+	line, _, _ = strings.Cut(line, "\n")
+	words := strings.Fields(line)
+	if len(words) > 0 && path.Base(words[0]) == "env" {
+		words = slices.DeleteFunc(words[1:], func(w string) bool { return strings.HasPrefix(w, "-") || strings.Contains(w, "=") })
+	}
+	if !is || len(words) == 0 || path.Ext(file) != "" || LanguageOf(file) != "" {
+		return ""
+	}
+	program, t := path.Base(words[0]), languages()
+	if all := t.Interpreters[program]; len(all) > 0 {
+		return t.only(all)
+	}
+	return t.only(t.Interpreters[strings.TrimRight(program, ".0123456789")])
+}
+
+// only is the language of some that the catalogue knows; "" for none, or several.
+func (t languageTable) only(all []string) string {
 	found := ""
 	for _, l := range all {
 		switch l {
@@ -97,7 +123,7 @@ func LanguageOf(file string) string {
 // language.
 func Configures(name string) bool { return languages().configs[name] }
 
-// Vendored reports whether others wrote the files of a folder, by its path, or it is testdata.
+// Vendored reports whether others wrote the files of a folder, by its path, or it is testdata, or what CMake keeps of its own.
 func Vendored(folder string) bool {
 	t := languages()
 	for part := range strings.SplitSeq(folder, "/") {

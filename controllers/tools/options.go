@@ -32,6 +32,13 @@ func Checkable(file string) bool {
 	return l != "" && slices.ContainsFunc(Catalog(), func(t Tool) bool { return !t.Opted && slices.Contains(t.Languages, l) })
 }
 
+// ChecksScripts reports whether the catalogue has a tool, that a project need not ask for, which checks files of a language that have no extension.
+func ChecksScripts(language string) bool {
+	return slices.ContainsFunc(Catalog(), func(t Tool) bool {
+		return !t.Opted && slices.Contains(t.Languages, language) && slices.ContainsFunc(t.Roles, func(r Role) bool { return r.Scripts })
+	})
+}
+
 // Languages lists the languages that the catalogue knows, sorted.
 func Languages() (names []string) {
 	for _, t := range Catalog() {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/toolscan"
 	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/controllers/tools"
 )
@@ -122,6 +123,7 @@ func (p *project) jobs(ctx context.Context, q *CheckRequest, categories []checks
 			files = slices.DeleteFunc(slices.Clone(all), func(f string) bool { return !p.inScope(f) })
 		}
 	}
+	p.findScripts(slices.Concat(files, all))
 	jobs := tools.Jobs(p.tools, files, all)
 	if len(p.gone) > 0 {
 		if jobs, err = p.removals(ctx, jobs); err != nil {
@@ -132,6 +134,26 @@ func (p *project) jobs(ctx context.Context, q *CheckRequest, categories []checks
 		return nil, err
 	}
 	return jobs, nil
+}
+
+// findScripts tells the tools which of some files are scripts that they check.
+func (p *project) findScripts(files []string) {
+	scripts := map[string][]string{}
+	for _, f := range files {
+		if l := toolscan.ScriptLanguage(p.root, f); l != "" {
+			scripts[l] = append(scripts[l], f)
+		}
+	}
+	for i := range p.tools {
+		if t := &p.tools[i]; t.Role.Scripts {
+			t.Scripts = scripts[t.Language]
+		}
+	}
+}
+
+// checkable reports whether there is a tool for the language of a file that changed.
+func (p *project) checkable(file string) bool {
+	return tools.Checkable(file) || toolscan.ScriptLanguage(p.root, file) != ""
 }
 
 // removals adds the checks that tell whether something still uses the files that are gone.
@@ -156,7 +178,7 @@ func (p *project) sum(r *Checked, q *CheckRequest) {
 	if p.narrow {
 		n := len(p.files) + len(p.gone)
 		r.Files, r.Unjudged = &n, p.unjudged
-		if len(r.Checks) == 0 && !slices.ContainsFunc(p.files, tools.Checkable) && !slices.ContainsFunc(p.gone, p.unknown) {
+		if len(r.Checks) == 0 && !slices.ContainsFunc(p.files, p.checkable) && !slices.ContainsFunc(p.gone, p.unknown) {
 			r.Outcome = checks.Passed // nothing changed that any tool checks
 		}
 	}

@@ -4,6 +4,7 @@ package toolscan
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path"
@@ -16,8 +17,11 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// maxText is the largest manifest that is read.
+// maxText is the largest manifest that is read, in bytes.
 const maxText = 1 << 20
+
+// maxFirstLine is what is read of a file to find out which program runs it.
+const maxFirstLine = 256
 
 // localBins are the folders in which projects have programs of their own.
 var localBins = []string{"node_modules/.bin", ".venv/bin", "venv/bin", ".venv/Scripts", "venv/Scripts", "vendor/bin", tools.Programs + "/bin", "bin"}
@@ -44,7 +48,11 @@ func Scan(root string, files []string, searchPath string) tools.Facts {
 			f.Folders[folder] = x
 		}
 		x.Files = append(x.Files, name)
-		if l := tools.LanguageOf(name); l != "" && !tools.Configures(name) {
+		l := tools.LanguageOf(name)
+		if l == "" {
+			l = ScriptLanguage(root, file)
+		}
+		if l != "" && !tools.Configures(name) {
 			if x.Languages == nil {
 				x.Languages = map[string]int{}
 			}
@@ -64,19 +72,46 @@ func Scan(root string, files []string, searchPath string) tools.Facts {
 	return f
 }
 
+// ScriptLanguage is the language of a file without an extension by its first line, for which a tool of the catalogue checks such files; "" for none.
+func ScriptLanguage(root, file string) string {
+	if path.Ext(file) != "" {
+		return ""
+	}
+	f, _, err := regular.OpenPath(filepath.Join(root, filepath.FromSlash(file)), os.O_RDONLY, 0)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	first := make([]byte, maxFirstLine)
+	n, _ := io.ReadFull(f, first)
+	if l := tools.ScriptLanguage(file, first[:n]); tools.ChecksScripts(l) {
+		return l
+	}
+	return ""
+}
+
 // findUnlisted finds configurations of tools in folders below the root that are not listed, since git ignores what was built there.
 func findUnlisted(root string, f tools.Facts) {
+	unlisted := map[string][]string{}
 	for _, t := range tools.Catalog() {
-		for _, entry := range t.Configs {
+		entries := t.Configs
+		for _, r := range t.Roles {
+			entries = slices.Concat(entries, r.Where)
+		}
+		for _, entry := range entries {
 			folder, name := path.Split(entry)
 			folder = strings.TrimSuffix(folder, "/")
 			if folder == "" || strings.Contains(name, "#") || f.Folders[folder] != nil {
 				continue
 			}
 			if fi, err := os.Lstat(filepath.Join(root, filepath.FromSlash(entry))); err == nil && fi.Mode().IsRegular() {
-				f.Folders[folder] = &tools.Folder{Files: []string{name}}
+				unlisted[folder] = append(unlisted[folder], name)
 			}
 		}
+	}
+	for folder, names := range unlisted {
+		slices.Sort(names)
+		f.Folders[folder] = &tools.Folder{Files: slices.Compact(names)}
 	}
 }
 

@@ -516,6 +516,14 @@ func firstLine(data []byte) []byte {
 
 // lastLine is the last line of text that shows something: colours are left out.
 func lastLine(text string) string {
-	text = strings.TrimSpace(colours().ReplaceAllString(text, ""))
-	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
+	lines := strings.Split(strings.TrimSpace(colours().ReplaceAllString(text, "")), "\n")
+	last := strings.TrimSpace(lines[len(lines)-1])
+	if strings.HasPrefix(last, "Node.js v") { // under an error, which it says above
+		for _, line := range slices.Backward(lines) {
+			if name, _, is := strings.Cut(line, ": "); is && strings.HasSuffix(name, "Error") {
+				return strings.TrimSpace(line)
+			}
+		}
+	}
+	return last
 }

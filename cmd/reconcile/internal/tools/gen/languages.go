@@ -22,12 +22,14 @@ import (
 type languageTable struct {
 	Extensions map[string][]string `json:"extensions"` // the likely ones first
 	Filenames  map[string][]string `json:"filenames"`
-	Vendored   []string            `json:"vendored"` // patterns of paths whose files others wrote
+	// Interpreters are the programs that run scripts.
+	Interpreters map[string][]string `json:"interpreters"`
+	Vendored     []string            `json:"vendored"` // patterns of paths whose files others wrote
 }
 
 // languageFile generates the table of languages from go-enry.
 func languageFile() (file, error) {
-	t := languageTable{languagesOf(data.LanguagesByExtension), languagesOf(data.LanguagesByFilename), nil}
+	t := languageTable{languagesOf(data.LanguagesByExtension), languagesOf(data.LanguagesByFilename), languagesOf(data.LanguagesByInterpreter), nil}
 	for _, p := range data.VendorMatchers {
 		t.Vendored = append(t.Vendored, p.String())
 	}
