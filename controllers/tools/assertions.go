@@ -16,6 +16,7 @@ import (
 var asserted = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\b(?:t|tb|b|f|s|st|tt|c)\.(?:Fatal|Fatalf|Fail|FailNow|Errorf)\(|\b(?:t|tb|b|f|s|st|tt|c)\.Error\([^)]|\b(?:assert|require|expect|should|must|qt|is)\.\w+\(|` +
 		`\bassert\b\s*[^\s.(=:]|\b(?:debug_)?assert\w*!?\(|\.assert\w*\(|\bexpect\w*\(|\bpytest\.(?:raises|warns|fail)\(|\bself\.fail\w*\(|\b(?:ASSERT|EXPECT|REQUIRE|CHECK|TEST_ASSERT)\w*\(|` +
+		`\bAssert\.\w+\(|\bXCT\w+\(|\bis_expected\b|\bt\.(?:is|not|truthy|falsy|true|false|ok|notOk|equals?|notEquals?|same|notSame|like|match|deepEquals?|notDeepEquals?|strictEquals?|throws|rejects|snapshot)\(|` +
 		`\bpanic!\(|\.(?:must|should)(?:_\w+|\.)|\bassert_\w+|\brefute\w*\b`)
 })
 
@@ -37,15 +38,19 @@ var topLevel = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:func|def|class|async def|fn|pub fn|function|export|const|let|var|type)\b`)
 })
 
+// compares finds a command of a shell that fails where something is not as it should be.
+var compares = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:! )?(?:\[\[? |test )`) })
+
 // nothing finds a line of a test that does nothing.
 var nothing = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:[\[\](){};,.]*|pass|end|\.\.\.|return(?: nil| None)?;?|t\.(?:Helper|Parallel)\(\)|_ = \w+)$`)
 })
 
 // assertionsOf are the assertions of a file that may fail, by the test in which they are; "" has those outside of tests, as in helpers. Of tests with one name all count.
-// code counts the lines of each test that do something. What follows where a test returns at once is not there. It looks at lines, without a parser.
-func assertionsOf(file string, text []byte) (out map[string][]string, code map[string]int) {
-	out, code = map[string][]string{}, map[string]int{}
+// code counts the lines of each test that do something, and judged has the tests that may leave the assertions to what they call. What follows where a test
+// returns at once is not there. It looks at lines, without a parser.
+func assertionsOf(file string, text []byte) (out map[string][]string, code map[string]int, judged map[string]bool) {
+	out, code, judged = map[string][]string{}, map[string]int{}, map[string]bool{}
 	comment := "//"
 	switch path.Ext(file) {
 	case ".py", ".rb", ".sh", ".bats", ".ex", ".exs", ".pl", ".t", ".r":
@@ -90,15 +95,25 @@ func assertionsOf(file string, text []byte) (out map[string][]string, code map[s
 		if ended {
 			continue
 		}
-		if n := len(asserted().FindAllString(trimmed, -1)); n > 0 && !isConstant(trimmed) {
+		n := len(asserted().FindAllString(trimmed, -1))
+		if path.Ext(file) == ".bats" && compares().MatchString(trimmed) {
+			n++
+		}
+		judged[test] = judged[test] || judges().MatchString(trimmed)
+		if n > 0 && !isConstant(trimmed) {
 			said := strings.Join(strings.Fields(trimmed), " ")
 			for range n {
 				out[test] = append(out[test], said)
 			}
 		}
 	}
-	return out, code
+	return out, code, judged
 }
+
+// judges finds a call of a function that may fail a test.
+var judges = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`[(,]\s*(?:t|tb|f|s\.T\(\)|self)\s*[,)]|(?i)(?:check|verif|expect|ensure|must|should|want|compare|match|assert|fail|raise|throw|panic|unwrap|output|diff|same)`)
+})
 
 // isConstant reports whether a line asserts what holds whatever the code does.
 func isConstant(line string) bool {
@@ -138,20 +153,26 @@ func DeclaresTests(text string) bool {
 type asserting struct {
 	before, after map[string]map[string][]string // by file after the change, and test
 	emptied       []string
+	judged        map[string]bool   // by file and test
+	gone          map[string]string // the tests that the change removes, which may be in another file now
 }
 
 // add notes the texts of a file, which has another name before the change; before is nil for a new one.
 func (a *asserting) add(from, file string, before, after []byte) {
 	if a.before == nil {
-		a.before, a.after = map[string]map[string][]string{}, map[string]map[string][]string{}
+		a.before, a.after, a.judged = map[string]map[string][]string{}, map[string]map[string][]string{}, map[string]bool{}
 	}
 	var is map[string]int
-	a.after[file], is = assertionsOf(file, after)
+	var judged map[string]bool
+	a.after[file], is, judged = assertionsOf(file, after)
+	for test, j := range judged {
+		a.judged[file+"\x00"+test] = j
+	}
 	if a.before[file] = nil; before == nil {
 		return
 	}
 	var was map[string]int
-	a.before[file], was = assertionsOf(from, before)
+	a.before[file], was, _ = assertionsOf(from, before)
 	for _, test := range slices.Sorted(maps.Keys(was)) {
 		if now, there := a.after[file][test]; there && len(now)+is[test] == 0 && len(a.before[file][test]) == 0 {
 			a.emptied = append(a.emptied, fmt.Sprintf("empties the test %s in %s", test, file))
@@ -193,7 +214,36 @@ func (a *asserting) doubts() []string {
 			}
 		}
 	}
-	return out
+	return append(out, a.hollow()...)
+}
+
+// hollow says that no test that the change adds asserts anything.
+func (a *asserting) hollow() []string {
+	was := map[string]bool{}
+	for test := range a.gone {
+		was[test] = true
+	}
+	for _, tests := range a.before {
+		for test := range tests {
+			was[test] = true
+		}
+	}
+	n, where := 0, ""
+	for _, file := range slices.Sorted(maps.Keys(a.after)) {
+		for test, asserts := range a.after[file] {
+			switch {
+			case test == "" || was[test] || test == "TestMain" || strings.HasPrefix(test, "Example"):
+			case len(asserts) > 0 || a.judged[file+"\x00"+test]:
+				return nil
+			default:
+				n, where = n+1, file
+			}
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("adds %s without any assertion, as in %s", schemas.Count(n, "test"), where)}
 }
 
 // minus are the texts of all that are not in others, each as often as it is more often there.

@@ -30,6 +30,8 @@ var skipped = sync.OnceValue(func() *regexp.Regexp {
 		`\b(it|test|describe|context|suite)\.(skip|todo|only|fails)\b|^\s*(xit|xtest|xdescribe|fit|fdescribe)\(|@(Disabled|Ignore)\b|#\[ignore|^\s*(skip|pending)( ['"]|$)|` +
 		`\bcollect_ignore|\bpytest_(collection_modifyitems|ignore_collect)\b|^\s*if \(?(false|False|0)\)?\s*[:{]|` +
 		`^//\s*(go:build|\+build)\b|^func TestMain\(|#\[should_panic|\b__test__\s*=|\bimportorskip\(|` +
+		`\bflag\.Set\("test\.|"-test\.(?:run|skip)\b|#!\[cfg\(|#\[cfg\((?:all|any|not)\(.*\btest\b|\b(?:globalThis|global)\.(?:it|test|describe|expect)\b\s*=[^=]|\bfilter_run(?:_\w+)?\b|` +
+		`\bretryTimes\(|\bthis\.retries\(|\bmark\.flaky\b|@(?:RetryingTest|RepeatedIfExceptionsTest)\b|` +
 		`\bos\.Exit\(0\)|\b(process\.exit|sys\.exit|os\._exit|System\.exit|process::exit)\(0?\)|\bpytest_(runtest_\w+|sessionfinish|pyfunc_call|report_teststatus)\b|` +
 		`^\s*(if|unless)\b.*\b(os\.(Getenv|LookupEnv|getenv|environ)|process\.env|System\.getenv|env::var|ENV\[)`)
 })
@@ -37,19 +39,26 @@ var skipped = sync.OnceValue(func() *regexp.Regexp {
 // silenced finds what keeps a linter or a type checker from a finding, in a line.
 var silenced = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`//\s*nolint|#\s*nosec|#\s*noqa|(ruff|flake8):\s*noqa|type:\s*ignore|(pylint|shellcheck|rubocop:)[:\s]\s*disable|(eslint|oxlint|stylelint)-disable|` +
-		`@ts-(ignore|nocheck|expect-error)|biome-ignore|phpstan-ignore|^// Code generated .* DO NOT EDIT\.$|pyright:\s*ignore|#!?\[allow\(|@SuppressWarnings|\bNOLINT|rubocop:disable`)
+		`@ts-(ignore|nocheck|expect-error)|biome-ignore|phpstan-ignore|^// Code generated .* DO NOT EDIT\.$|pyright:\s*ignore|#!?\[allow\(|@SuppressWarnings|\bNOLINT|rubocop:(?:disable|todo)|` +
+		`//\s*(?:lint:(?:file-)?ignore|revive:disable)\b|#\s*(?:pylint:\s*skip-file|mypy:\s*(?:ignore-errors|disable-error-code)|pyright:\s*basic|pragma:\s*no cover|fmt:\s*(?:off|skip))\b|` +
+		`(?:istanbul|c8|v8) ignore\b|prettier-ignore|#!?\[rustfmt::skip|clang-format off|cppcheck-suppress|\bNOSONAR\b|:nocov:|@(?:psalm-suppress|codeCoverageIgnore)|phpcs:(?:ignore|disable)|` +
+		`#pragma (?:GCC diagnostic ignored|warning disable)|\bSuppressMessage\b|@Suppress\(|swiftlint:disable|credo:disable|yamllint disable|tflint-ignore|hadolint ignore|@no_type_check`)
 })
 
 // linkMode is the mode of a symbolic link.
 const linkMode = "120000"
 
-// isLink reports whether a file is a new symbolic link, or one that leads elsewhere than before.
-func isLink(f *preview.File) bool {
+// isLink reports whether a file is a new symbolic link, one that leads elsewhere than before, or one that has another name, of which a diff does not
+// always have the mode. text is that of the file.
+func isLink(f *preview.File, text []byte) bool {
 	if f.NewMode != "" {
 		return f.NewMode == linkMode
 	}
-	head, _, _ := strings.Cut(f.Diff, "\n@@")
-	return f.Status == preview.Modified && strings.Contains(head+"\n", " "+linkMode+"\n")
+	head, _, hunks := strings.Cut(f.Diff, "\n@@")
+	if f.Status == preview.Renamed && !hunks {
+		return len(text) > 0 && len(text) < 4096 && !strings.ContainsAny(string(text), " \t\n\x00")
+	}
+	return f.Status != preview.Removed && strings.Contains(head+"\n", " "+linkMode+"\n")
 }
 
 // escapesChecks reports whether a link has the name of a file that is checked, and leads to one that is not checked in its language: checks
@@ -70,6 +79,11 @@ func Doubts(files []preview.File, read func(file string, after bool) ([]byte, er
 	gone, there := map[string]string{}, map[string]bool{}
 	var asserts asserting
 	rust := 0 // tests of Rust that are gone
+	var names []string
+	for _, f := range files {
+		names = append(names, f.Path)
+	}
+	ranBy := runners(names, read)
 	for i := range files {
 		f := &files[i]
 		before := f.Path
@@ -82,13 +96,17 @@ func Doubts(files []preview.File, read func(file string, after bool) ([]byte, er
 				out = append(out, fmt.Sprintf("changes %s, which says what is checked", p))
 			case runByChecks(p):
 				out = append(out, fmt.Sprintf("changes %s, which checks run", p))
+			case isCopy(p):
+				out = append(out, fmt.Sprintf("changes %s, which tests get in place of what is installed", p))
+			case f.Status != preview.Added && ranBy[p] != "":
+				out = append(out, fmt.Sprintf("changes %s, which %s runs", p, ranBy[p]))
 			}
 		}
 		if slices.Contains(binaryLocks, path.Base(before)) && f.Status != preview.Added {
 			out = append(out, fmt.Sprintf("changes %s, which nobody can read", before))
 		}
-		if isLink(f) {
-			if to, err := read(f.Path, true); err != nil || escapesChecks(f.Path, string(to)) {
+		if f.Status != preview.Removed && (f.NewMode != "" || f.Status == preview.Renamed || strings.Contains(f.Diff, " "+linkMode+"\n")) {
+			if to, err := read(f.Path, true); isLink(f, to) && (err != nil || escapesChecks(f.Path, string(to))) {
 				out = append(out, fmt.Sprintf("makes %s a link to what is not checked as such", f.Path))
 			}
 		}
@@ -113,6 +131,9 @@ func Doubts(files []preview.File, read func(file string, after bool) ([]byte, er
 				out = append(out, fmt.Sprintf("changes %s, which nobody could read", f.Path))
 			case wasTest && isTest:
 				asserts.add(before, f.Path, was, is)
+				for _, name := range minus(hidden(f.Path, is), hidden(before, was)) {
+					out = append(out, fmt.Sprintf("hides a test %s of %s behind another one", name, f.Path))
+				}
 			default:
 				out = append(out, replaced(f.Path, was, is)...)
 				for _, part := range differs(f.Path, was, is) {
@@ -124,9 +145,9 @@ func Doubts(files []preview.File, read func(file string, after bool) ([]byte, er
 				asserts.add(f.Path, f.Path, nil, is) // what it asserts may come from another file
 			}
 		}
-		skips, silences, disarms, knows := 0, 0, 0, 0
+		skips, silences, disarms, knows, replaces := 0, 0, 0, 0, 0
 		named, marked := len(gone), 0
-		left := map[string]int{} // commands of CI
+		left, unrun := map[string]int{}, map[string]int{} // commands of CI, and what adds tests to a build
 		for sign, line := range changedLines(f.Diff) {
 			name, _ := declaredTest(line)
 			switch {
@@ -141,8 +162,14 @@ func Doubts(files []preview.File, read func(file string, after bool) ([]byte, er
 			if sign == '+' && !isTest && aware().MatchString(line) {
 				knows++
 			}
-			if sign == '+' && (isTest || path.Base(f.Path) == "conftest.py") && skipped().MatchString(line) {
+			if sign == '+' && (isTest || isSetup(f.Path)) && skipped().MatchString(line) {
 				skips++
+			}
+			if sign == '+' && (isTest && f.Status != preview.Added || isSetup(f.Path)) && standIn().MatchString(line) {
+				replaces++
+			}
+			if built && runsMore().MatchString(line) {
+				unrun[strings.TrimSpace(line)] += map[byte]int{'-': 1, '+': -1}[sign]
 			}
 			if sign == '+' && silenced().MatchString(line) {
 				silences++
@@ -159,15 +186,18 @@ func Doubts(files []preview.File, read func(file string, after bool) ([]byte, er
 		}
 		rust += marked
 		maps.DeleteFunc(left, func(_ string, n int) bool { return n <= 0 })
+		maps.DeleteFunc(unrun, func(_ string, n int) bool { return n <= 0 })
 		for _, c := range []struct {
 			n                int
 			verb, what, from string
-		}{{skips, "skips", "test", "in"}, {knows, "notices", "test run", "in"}, {silences, "silences", "finding", "in"}, {disarms, "ignores", "failure", "in"}, {len(left), "changes", "command", "of CI in"}} {
+		}{{skips, "skips", "test", "in"}, {knows, "notices", "test run", "in"}, {silences, "silences", "finding", "in"}, {disarms, "ignores", "failure", "in"}, {len(left), "changes", "command", "of CI in"},
+			{replaces, "puts", "stand-in", "for what is tested in"}, {len(unrun), "takes", "line", "that adds tests out of"}} {
 			if c.n > 0 {
 				out = append(out, fmt.Sprintf("%s %s %s %s", c.verb, schemas.Count(c.n, c.what), c.from, f.Path))
 			}
 		}
 	}
+	asserts.gone = maps.Clone(gone)
 	maps.DeleteFunc(gone, func(name, _ string) bool { return there[name] })
 	for _, name := range slices.Sorted(maps.Keys(gone)) {
 		out = append(out, fmt.Sprintf("removes the test %s of %s", name, gone[name]))
@@ -234,7 +264,7 @@ func TestsIn(text []byte) (names []string) {
 }
 
 // builds are files that say mostly how the code is built, and that a tool for it is used.
-var builds = []string{"*.sln", "*.slnx", "*.csproj", "mix.exs", "Package.swift", "build.zig", "*.cmake", "*.gradle", "*.gradle.kts"}
+var builds = []string{"CMakeLists.txt", "meson.build", "*.mk", "*.sln", "*.slnx", "*.csproj", "mix.exs", "Package.swift", "build.zig", "*.cmake", "*.gradle", "*.gradle.kts"}
 
 // isBuild reports whether a file has the commands with which a project is built, or their settings.
 func isBuild(file string) bool {
@@ -246,7 +276,7 @@ func isBuild(file string) bool {
 // settings are further files that configure checks.
 var settings = []string{"tox.ini", "noxfile.py", ".coveragerc", ".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml", ".overcommit.yml", "codecov.yml", ".codecov.yml", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "bunfig.toml",
 	"go.work", "go.env", "gradle.properties", "*.runsettings", "Directory.Build.props", "Directory.Build.targets", ".eslintignore", ".prettierignore", ".stylelintignore", ".nycrc*", ".c8rc*",
-	"vitest.workspace.*"}
+	"vitest.workspace.*", ".rubocop_todo.yml", "eslint-suppressions.json", "*-baseline.*"}
 
 // configures reports whether a file says what some tool checks. Manifests, which do so in one of their sections, do not count.
 func configures(file string) bool {

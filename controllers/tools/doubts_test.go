@@ -50,7 +50,7 @@ func TestDoubts(t *testing.T) {
 		{"ends before the tests", one("m_test.go", "", "package a\n\nfunc TestMain(m *testing.M) {\n\tos.Exit(0)\n}\n"), []string{"skips 2 tests in m_test.go"}},
 		{"puts another test in its place", func() []preview.File {
 			return []preview.File{file("test_a.py", "def test_sum():\n    assert 0\n", "def test_true():\n    pass\n")}
-		}, []string{"removes the test test_sum of test_a.py"}},
+		}, []string{"removes the test test_sum of test_a.py", "adds 1 test without any assertion, as in test_a.py"}},
 		{"deletes a test of a suite", func() []preview.File {
 			return []preview.File{file("a.test.ts", "it('sums', () => {})\nit('rest', () => {})\n", "it('rest', () => {})\n")}
 		}, []string{"removes the test sums of a.test.ts"}},

@@ -21,7 +21,7 @@ var checking = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // sections are those of manifests in which tools have their settings, besides those of the catalogue, and by which dependencies are replaced.
-var sections = []string{"Cargo.toml#lints", "Cargo.toml#workspace.lints", "package.json#ava", "package.json#c8", "package.json#lint-staged", "package.json#nyc", "package.json#stylelint", "package.json#tap",
+var sections = []string{"Cargo.toml#test", "Cargo.toml#lib.test", "Cargo.toml#lib.doctest", "Cargo.toml#lib.harness", "Cargo.toml#package.autotests", "Cargo.toml#lints", "Cargo.toml#workspace.lints", "package.json#ava", "package.json#c8", "package.json#lint-staged", "package.json#nyc", "package.json#stylelint", "package.json#tap",
 	"package.json#vitest", "package.json#xo", "pyproject.toml#tool.coverage", "pyproject.toml#tool.flake8", "pyproject.toml#tool.isort", "pyproject.toml#tool.poe", "pyproject.toml#tool.taskipy",
 	"pyproject.toml#tool.tox", "package.json#overrides", "package.json#resolutions", "package.json#patchedDependencies", "package.json#pnpm.overrides", "package.json#pnpm.patchedDependencies",
 	"package.json#pnpm.packageExtensions", "pnpm-workspace.yaml#overrides", "pnpm-workspace.yaml#patchedDependencies", "pnpm-workspace.yaml#packageExtensions", "Cargo.toml#patch", "Cargo.toml#replace",
@@ -37,10 +37,19 @@ func checkedParts(file string, text []byte) map[string]string {
 	name, out := path.Base(file), map[string]string{}
 	switch {
 	case name == "Makefile" || name == "GNUmakefile" || name == "makefile" || strings.EqualFold(name, "justfile"):
-		for target, recipe := range recipes(string(text)) {
+		all, variables := recipes(string(text)), assignments(string(text))
+		for target := range all {
 			if checking().MatchString(target) {
-				out["its target "+target] = recipe
+				out["its target "+target] = wholeRecipe(target, all, variables)
 			}
+		}
+		for _, name := range []string{"SHELL", ".SHELLFLAGS", "MAKEFLAGS"} {
+			if value := variables[name]; value != "" {
+				out["its "+name] = value
+			}
+		}
+		if _, is := all[".IGNORE"]; is {
+			out["its .IGNORE"] = all[".IGNORE"]
 		}
 		return out
 	case name == "go.mod":
@@ -152,6 +161,68 @@ func recipes(text string) map[string]string {
 	return out
 }
 
+// assignments are the values of the variables of a Makefile or justfile, by name.
+func assignments(text string) map[string]string {
+	out := map[string]string{}
+	for line := range strings.Lines(text) {
+		if name, value, is := strings.Cut(line, "="); is && line[0] != '\t' {
+			name = strings.TrimRight(strings.TrimPrefix(strings.TrimPrefix(name, "export "), "override "), "?:+! \t")
+			if !strings.ContainsAny(name, " \t:#") {
+				out[name] += strings.TrimSpace(value) + "\n"
+			}
+		}
+	}
+	return out
+}
+
+// wholeRecipe is the recipe of a target with the variables in it, whether a file can stand for it, and the recipes of targets that it calls, or needs if it has no
+// commands of its own.
+func wholeRecipe(target string, all, variables map[string]string) string {
+	out, seen := "", map[string]bool{}
+	var add func(name string)
+	add = func(name string) {
+		text, is := all[name]
+		if !is || seen[name] {
+			return
+		}
+		seen[name] = true
+		out += text
+		if slices.Contains(strings.Fields(all[".PHONY"]), name) {
+			out += ".PHONY " + name + "\n"
+		}
+		needs, commands, _ := strings.Cut(text, "\n")
+		if strings.TrimSpace(commands) == "" {
+			for _, n := range strings.Fields(needs) {
+				add(n)
+			}
+		}
+		for _, m := range makes().FindAllStringSubmatch(commands, -1) {
+			add(m[1])
+		}
+	}
+	add(target)
+	used := map[string]bool{}
+	for more := out; more != ""; {
+		next := ""
+		for _, m := range variable().FindAllStringSubmatch(more, -1) {
+			if value := variables[m[1]]; value != "" && !used[m[1]] {
+				used[m[1]] = true
+				next += m[1] + " = " + value
+			}
+		}
+		out, more = out+next, next
+	}
+	return out
+}
+
+// makes finds the target that a recipe calls.
+var makes = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:\$[({]MAKE[)}]|\bmake|\bjust)(?: -\S+)* ([\w.-]+)`)
+})
+
+// variable finds the use of a variable in a recipe.
+var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$?[{(]+\s*([\w.-]+)\s*[)}]+`) })
+
 // iniSections are the lines of the sections of an INI file, without comments.
 func iniSections(text string) map[string]string {
 	out := map[string]string{}
@@ -184,5 +255,6 @@ var command = sync.OnceValue(func() *regexp.Regexp {
 
 // disarmed finds what lets a failed check pass, in a line of a build file or of CI.
 var disarmed = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\|\|\s*(?:true|:|exit 0)\b|continue-on-error:\s*true|allow_failure:\s*true|\bif:\s*false\b|maven\.test\.skip|skipTests|testFailureIgnore|ignoreFailures\s*=\s*true|--passWithNoTests|--exit-zero`)
+	return regexp.MustCompile(`\|\|\s*(?:true|:|exit 0)\b|continue-on-error:\s*true|allow_failure:\s*true|\bif:\s*false\b|maven\.test\.skip|skipTests|testFailureIgnore|ignoreFailures\s*=\s*true|--passWithNoTests|--exit-zero|<excludes?>|excludeTestsMatching|\bexclude(?:Tags|Groups|Categories)\b|` +
+		`\bonlyIf\s*\{\s*false|\bWILL_FAIL\b|\bDISABLED\s+TRUE\b|\benabled\s*=\s*false`)
 })
