@@ -156,7 +156,7 @@ func (a *app) printChecked(r *ops.Checked, apart bool, what string) error {
 	if r.Files != nil {
 		what += fmt.Sprintf(" (%s changed)", render.Plural(*r.Files, "file"))
 	}
-	if said := r.UnjudgedText(); said != "" {
+	if said := r.MissedText(); said != "" {
 		what += "; " + said
 	}
 	if s := r.Session; s != nil {

@@ -276,11 +276,13 @@ type Checked struct {
 	Root  string `json:"root"`
 	Files *int   `json:"files,omitempty"` // number of files that were asked for, also removed ones; nil: all
 	// Unjudged are removed files for which no tool that ran finds the remaining uses.
-	Unjudged []string       `json:"unjudged,omitempty"`
-	Outcome  checks.Outcome `json:"outcome"`
-	Checks   []checks.Check `json:"checks"`
-	At       time.Time      `json:"at"`
-	Seconds  float64        `json:"seconds"`
+	Unjudged []string `json:"unjudged,omitempty"`
+	// Unchecked are files in languages for which there are tools, and at which none that ran looks.
+	Unchecked []string       `json:"unchecked,omitempty"`
+	Outcome   checks.Outcome `json:"outcome"`
+	Checks    []checks.Check `json:"checks"`
+	At        time.Time      `json:"at"`
+	Seconds   float64        `json:"seconds"`
 	// Session is the session that the result is about; nil: none was asked for.
 	Session *OfSession `json:"session,omitempty"`
 	// Overridden are the findings and tests that people decided to accept.
@@ -298,18 +300,22 @@ func (c *Checked) Evidence() *checks.Evidence {
 	if len(c.Checks) == 0 && c.Files != nil && c.Outcome == checks.Unknown {
 		e.Summary = fmt.Sprintf("no tool or test of the project is about the %s that changed", schemas.Count(*c.Files, "file"))
 	}
-	if said := c.UnjudgedText(); said != "" {
+	if said := c.MissedText(); said != "" {
 		e.Summary += "; " + said
 	}
 	return e
 }
 
-// UnjudgedText says which removed files no tool judges; "" without any.
-func (c *Checked) UnjudgedText() string {
-	if len(c.Unjudged) == 0 {
-		return ""
+// MissedText says at which files no tool looked, and which removed ones none judges; "" without any.
+func (c *Checked) MissedText() string {
+	var said []string
+	if len(c.Unchecked) > 0 && len(c.Checks) > 0 {
+		said = append(said, "no tool that ran looks at "+schemas.Shorten(c.Unchecked, 3))
 	}
-	return "no tool that ran can tell whether something still uses " + schemas.Shorten(c.Unjudged, 3)
+	if len(c.Unjudged) > 0 {
+		said = append(said, "no tool that ran can tell whether something still uses "+schemas.Shorten(c.Unjudged, 3))
+	}
+	return strings.Join(said, "; ")
 }
 
 // Verdict is NotReady if a check failed, and Unsure if the outcome is unknown.

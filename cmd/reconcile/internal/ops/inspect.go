@@ -84,6 +84,13 @@ func (p *project) inspect(ctx context.Context, q InspectRequest, r *Inspection) 
 	if r.Undecided, err = p.undecided(categories...); err != nil {
 		return err
 	}
+	if len(q.Only)+len(q.Tools) == 0 {
+		for _, f := range p.files {
+			if p.checkable(f) && !slices.ContainsFunc(p.tools, func(t tools.Discovered) bool { return t.Concerns(f) }) {
+				r.Unchecked = append(r.Unchecked, f)
+			}
+		}
+	}
 	c := p.checker(&q.CheckRequest, q.FailOn)
 	if q.Fix {
 		if r.Repairs, err = c.Fix(ctx, jobs); err != nil {

@@ -147,7 +147,9 @@ func (p *project) undecided(categories ...checks.Category) (all []schemas.ToolQu
 		return nil, err
 	}
 	for _, o := range d.Open {
-		concerns := func(f string) bool { return tools.LanguageOf(f) == o.Language || toolscan.ScriptLanguage(p.root, f) == o.Language }
+		concerns := func(f string) bool {
+			return tools.LanguageOf(f) == o.Language || toolscan.ScriptLanguage(p.root, f) == o.Language
+		}
 		if !slices.Contains(categories, o.Category) || p.narrow && !slices.ContainsFunc(p.files, concerns) {
 			continue
 		}
