@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/durable"
 )
 
 // TestMain lets the test binary be a second process that works on a tree.
@@ -157,6 +158,27 @@ func TestRecordElsewhere(t *testing.T) {
 	expect(t, tree.Entry(checks), "1", "2 3")
 	if got := s.Journals(); len(got) != 1 || got[0].Results != 1 || got[0].Claims != 2 {
 		t.Errorf("the journal has %+v", got)
+	}
+}
+
+// TestOrphanThatStarted: an agent that was started just before its process was killed counts as started.
+func TestOrphanThatStarted(t *testing.T) {
+	s := open(t, t.TempDir())
+	agent, known := Claim{Run: run(3)}, Claim{Run: run(3)}
+	agent.Agent, known.Agent = "engineer", "engineer"
+	known.StartedAt = schemas.NewTime(time.Date(2026, 2, 27, 10, 0, 0, 0, time.UTC))
+	if o := s.orphan(agent); !o.StartedAt.IsZero() {
+		t.Errorf("one without a token started at %s", o.StartedAt)
+	}
+	must(t, durable.WriteFile(s.root, WorkDir, TokenFile(agent.Key), nil))
+	if o := s.orphan(agent); o.StartedAt.IsZero() {
+		t.Error("one with a token did not start")
+	}
+	if o := s.orphan(known); o.StartedAt != known.StartedAt {
+		t.Errorf("started at %s", o.StartedAt)
+	}
+	if o := s.orphan(Claim{Run: run(3)}); !o.StartedAt.IsZero() {
+		t.Errorf("a command has no token, and started at %s", o.StartedAt)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"slices"
 	"strings"
 
@@ -171,7 +172,7 @@ func (s *Store) Recover(ctx context.Context) ([]Orphan, error) {
 			return nil, fmt.Errorf("recover the journal of process %s: %w", v.name, err)
 		}
 		for _, c := range v.keys {
-			orphans = append(orphans, Orphan{*c})
+			orphans = append(orphans, s.orphan(*c))
 		}
 		if len(v.keys) == 0 {
 			if err := s.removeJournal(v.name); err != nil {
@@ -181,6 +182,23 @@ func (s *Store) Recover(ctx context.Context) ([]Orphan, error) {
 	}
 	slices.SortFunc(orphans, func(a, b Orphan) int { return strings.Compare(a.Key+" "+a.Process, b.Key+" "+b.Process) })
 	return orphans, nil
+}
+
+// orphan is the orphan of a claim. A process that is killed may have started an agent and not have written that yet: then the file with the
+// token of the run says so.
+func (s *Store) orphan(c Claim) Orphan {
+	if c.StartedAt.IsZero() && c.Agent != "" {
+		if fi, err := s.root.Lstat(TokenFile(c.Key)); err == nil {
+			c.StartedAt = schemas.NewTime(fi.ModTime())
+		}
+	}
+	return Orphan{c}
+}
+
+// TokenFile is the path of the file with the digest of the token of an agent's run, below the root. It exists from before the start of the
+// agent until after its end.
+func TokenFile(key string) string {
+	return path.Join(WorkDir, strings.ReplaceAll(key, "/", "~")+".token")
 }
 
 // RecordElsewhere writes the results in the journals of other live processes as files. The journals keep them until their own

@@ -55,12 +55,10 @@ func CutOff(run *schemas.Run) bool {
 }
 
 // Resume makes a command of an agent continue the session of an earlier turn, if its profile can; before may be nil.
-func Resume(t *settle.Command, a *schemas.AgentSpec, before *schemas.Turn) {
-	if before == nil || before.Runner != schemas.RunnerCommand || t.Profile == nil || len(t.Profile.Resume) == 0 || t.ProfileName != before.Profile {
-		return
+func Resume(t *settle.Command, before *schemas.Turn) {
+	if before != nil && before.Runner == schemas.RunnerCommand && t.Continue != nil && t.ProfileName == before.Profile {
+		t.Resumes = before
 	}
-	t.Argv, t.PromptArg = profiles.Args(t.Profile, a.Runner.AsCommand(), a.Model, before.SessionID, t.Metering != nil)
-	t.Resumes, t.Continue = before, nil
 }
 
 // Command is what the spec of an agent of a name contributes to its commands: program, limits, how the output is read, and how its

@@ -7,6 +7,7 @@
 package budgets
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -41,17 +42,26 @@ func (u *use) add(o use, n int64) {
 	u.estimated += n * o.estimated
 }
 
-// ofRun is what a recorded run used. A run that was never started used nothing.
+// One run counts no more than this, so that sums stay numbers whatever records claim.
+const (
+	mostRequests = 1e9
+	mostTokens   = 1e12
+	mostTime     = 7 * 24 * time.Hour
+)
+
+// ofRun is what a recorded run used. A run that was never started used nothing. Of the time it used no more than it had reserved, at which it was
+// ended: more is that of a clock that was set, or of a machine that slept.
 func ofRun(r *schemas.Run, turnTokens int64) use {
 	if r.StartedAt.IsZero() {
 		return use{}
 	}
 	u := use{turns: 1, requests: 1, time: max(r.FinishedAt.Sub(r.StartedAt.Time), 0)}
+	u.time = min(u.time, mostTime, cmp.Or(r.Budget.Limit(), mostTime))
 	t := r.Turn
 	if tokens, ok := t.Tokens(); ok {
-		u.requests, u.tokens = max(t.Usage.Requests, 1), tokens
+		u.requests, u.tokens = min(max(t.Usage.Requests, 1), mostRequests), min(tokens, mostTokens)
 	} else if t != nil && t.Estimate != nil {
-		u.estimated, u.tokens = 1, max(t.Estimate.InputTokens+t.Estimate.OutputTokens, 1)
+		u.estimated, u.tokens = 1, min(max(t.Estimate.InputTokens+t.Estimate.OutputTokens, 1), mostTokens)
 	} else {
 		u.unknownTokens = 1
 		if u.tokens = turnTokens; r.Budget != nil && r.Budget.Tokens > 0 {
@@ -59,7 +69,7 @@ func ofRun(r *schemas.Run, turnTokens int64) use {
 		}
 	}
 	if t != nil && t.CostUSD != nil {
-		u.cost = toCost(min(*t.CostUSD, schemas.MaxCostUSD))
+		u.cost = toCost(min(max(*t.CostUSD, 0), schemas.MaxCostUSD))
 	} else {
 		u.unknownCost = 1
 	}

@@ -99,6 +99,9 @@ func whyAgain(e *state.Entry, st *schemas.DAGStatus, all []*schemas.Run, fits in
 	if a := retriedBy(st, last, before); a != "" {
 		return a
 	}
+	if before.Outcome == schemas.OutcomeInterrupted { // its record has a key of its own
+		return "a run of it was interrupted, and the work goes on"
+	}
 	if round := st.Nodes.Of(last.Node).Round; round > 1 {
 		return fmt.Sprintf("round %d of its loop began", round)
 	}

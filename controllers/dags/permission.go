@@ -92,5 +92,9 @@ func (f *fold) permit(i int32, c *settle.Command) {
 	}
 	n := &f.p.Spec.Nodes[i]
 	allowed := permits.Allowed(f.Tree, f.Entry, n.Name, f.agentOf(i), f.recs[i].notPermitted())
-	c.Argv, c.PromptArg = profiles.Permit(c.Profile, f.b.Agent(f.p, f.agentOf(i)).Runner.AsCommand(), c.Argv, c.PromptArg, allowed)
+	runner := f.b.Agent(f.p, f.agentOf(i)).Runner.AsCommand()
+	c.Argv, c.PromptArg = profiles.Permit(c.Profile, runner, c.Argv, c.PromptArg, allowed)
+	if again := c.Continue; again != nil {
+		again.Argv, again.PromptArg = profiles.Permit(c.Profile, runner, again.Argv, again.PromptArg, allowed)
+	}
 }

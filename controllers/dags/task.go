@@ -120,7 +120,7 @@ func (f *fold) goOn(i int32, c *settle.Command) {
 	r := &f.recs[i]
 	c.Context = f.context(i)
 	_, c.Messages = f.texts(i)
-	agents.Resume(c, f.b.Agent(f.p, f.agentOf(i)), f.continues(i))
+	agents.Resume(c, f.continues(i))
 	f.permit(i, c)
 	c.Continues = r.last != nil && (r.handoffs > 0 || f.opened(i) != nil || len(f.checkpoints(i)) > 0)
 	if c.Workspace != nil && f.opened(i) != nil { // it has its workspace, and an architect may have changed other nodes in the file

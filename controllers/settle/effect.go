@@ -219,7 +219,7 @@ type Command struct {
 	PromptArg int `json:",omitempty"`
 	// Resumes is the turn whose session the command continues; nil: none.
 	Resumes *schemas.Turn `json:",omitempty"`
-	// Continue is the program that continues a session that was interrupted; nil: none can be.
+	// Continue is the program that continues a session: that of Resumes, or of a run of this effect that was interrupted; nil: none can be.
 	Continue *Continuation `json:",omitempty"`
 	// PassEnv names variables that the command gets from the environment of reconcile.
 	PassEnv []string `json:",omitempty"`

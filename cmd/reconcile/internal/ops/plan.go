@@ -50,7 +50,7 @@ func Plan(ctx context.Context, env Env, q PlanRequest) (PlanResult, error) {
 	now := env.Tree.Now()
 	tools := versions.Open(s.Dir(), s.Root(), secrets.RedactBytes)
 	r := PlanResult{Steps: controllers.Plan(t, now, tools.Foretell, settle.Doubtful(t, o.reader.Changed)), Verdict: Code(readiness.Verdict(t, nil)), Problems: t.Problems()}
-	r.Bounds, r.Waits = plan.Bounds(t, r.Steps, now), waiting(t, now)
+	r.Bounds, r.Waits = plan.Bounds(t, r.Steps, now), waiting(t, r.Steps, now)
 	if q.Advice {
 		r.Problems = tree.Problems(s, t)
 	}
@@ -67,14 +67,23 @@ type Waiting struct {
 // String describes it in a line.
 func (w Waiting) String() string { return strings.TrimSuffix(w.Ref+"/"+w.Node, "/") + " " + w.Why }
 
-// waiting lists what people have to do or commit before work continues, and missing programs.
-func waiting(t *state.Tree, now time.Time) (out []Waiting) {
+// waiting lists what people have to do or commit before work continues, and missing programs. A budget that was used up in the last run, and lets
+// a step run now, is none of it.
+func waiting(t *state.Tree, steps []settle.Step, now time.Time) (out []Waiting) {
 	for _, w := range work.Waits(t, nil, now) {
 		is := Waiting{Ref: w.What, Why: strings.TrimPrefix(w.String(), w.What+" ")}
 		if i := strings.LastIndex(w.What, "/"); strings.Count(w.What, "/") > 1 {
 			is.Ref, is.Node = w.What[:i], w.What[i+1:]
 		}
 		out = append(out, is)
+	}
+	type place struct {
+		ref  schemas.Ref
+		node string
+	}
+	planned := map[place]bool{}
+	for _, s := range steps {
+		planned[place{s.Ref, s.Node}] = true
 	}
 	for _, e := range t.Active(schemas.DAGKind.Name) {
 		st, ok := e.Status().(*schemas.DAGStatus)
@@ -87,6 +96,9 @@ func waiting(t *state.Tree, now time.Time) (out []Waiting) {
 			case settle.ReasonNotCommitted, settle.ReasonTreeDirty:
 				is.Why = fmt.Sprintf("waited in the last run: %s; then run reconcile", n.Message)
 			case settle.ReasonToolUnknown, settle.ReasonAgentUnhealthy, settle.ReasonBudgetExceeded:
+				if n.Reason == settle.ReasonBudgetExceeded && planned[place{e.Ref, name}] {
+					continue
+				}
 				is.Why = "is blocked: " + n.Message
 			default:
 				continue

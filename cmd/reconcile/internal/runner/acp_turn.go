@@ -109,7 +109,8 @@ func (t *talk) converse(ctx context.Context) (*acp.Answer, error) {
 // open continues the session of an interrupted run of this effect, or the one that the task names, else begins a new one.
 func (t *talk) open(ctx context.Context, agent *acp.Agent) (s *acp.Session, resumed bool, err error) {
 	dir := t.a.command.dir
-	id := cmp.Or(t.a.runner.savedSession(t.a), t.task.Resume)
+	saved, _ := t.a.runner.savedSession(t.a)
+	id := cmp.Or(saved, t.task.Resume)
 	if id != "" && (agent.Resumes() || agent.Loads()) {
 		s, err = t.client.Resume(ctx, agent, id, dir, t.servers)
 		resumed = err == nil

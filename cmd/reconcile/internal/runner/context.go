@@ -163,7 +163,7 @@ func (l *liveReader) Write(p []byte) (int, error) {
 	if l.a.describeMarks() || used != l.used || u.ContextUsed != l.shown && now.Sub(l.reported) >= reportEvery {
 		l.reported, l.shown, l.used = now, u.ContextUsed, used
 		if turn.Usage, turn.Marks = u, l.a.meter.all(); turn.SessionUsage != nil {
-			turn.Usage = profiles.TurnUsage(turn.SessionUsage, l.a.task.Resumes)
+			turn.Usage = profiles.TurnUsage(turn.SessionUsage, l.a.resumes)
 		}
 		l.a.addMetered(&turn)
 		turn.Profile, turn.Runner = l.a.task.ProfileName, schemas.RunnerCommand

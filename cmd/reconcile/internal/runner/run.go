@@ -54,8 +54,9 @@ type attempt struct {
 	heard    atomic.Int64     // when the command last printed, in Unix nanoseconds
 	said     bool             // the agent's output is complete
 	spent    chan string      // gets what of its budget the turn has used up
-	// continued says that the command continues the session of an interrupted run.
+	// continued says that the command continues a session, and resumes is the recorded turn that had it; nil: that of an interrupted run.
 	continued bool
+	resumes   *schemas.Turn
 	prompt    string // what the agent reads
 	token     string // of the run, which proves that a process belongs to it
 	// policy is what the command may do; nil: it is not confined. confined is the program that was started last, scratch its folder for
@@ -366,8 +367,8 @@ func (a *attempt) conclude(end exit, b *buffers) error {
 	if a.isAgent() {
 		if err := a.judge(turns.Facts{ExitCode: &code, Exit: describeExit(end.status), Output: a.checkText(b.capture), Error: a.reportedError(b.capture)}, read); err != nil {
 			if a.lostSession() {
-				a.interrupted = "the agent does not have the session of the interrupted run any more; it begins a new one"
-				return removeIfThere(a.runner.root, sessionPath(a.effect.Key))
+				a.interrupted = "the agent does not have the session any more; it begins a new one"
+				return a.runner.saveSession(a, "")
 			}
 			return err
 		}

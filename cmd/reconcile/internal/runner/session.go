@@ -22,8 +22,8 @@ import (
 
 // savedFile is such a file. A session continues only in the same folder, with the same program.
 type savedFile struct {
-	Key     string   `json:"key"` // of the run
-	Session string   `json:"session"`
+	Key     string   `json:"key"`     // of the run
+	Session string   `json:"session"` // "": the agent has lost it, and the next run begins a new one
 	Dir     string   `json:"dir"`
 	Argv    []string `json:"argv"`
 }
@@ -47,29 +47,36 @@ func (r *Runner) saveSession(a *attempt, id string) error {
 	return durable.WriteFile(r.root, state.WorkDir, sessionPath(a.effect.Key), data)
 }
 
-// savedSession returns the session of an earlier run of the effect that was interrupted; "" without one.
-func (r *Runner) savedSession(a *attempt) string {
+// savedSession returns the session of an earlier run of the effect that was interrupted, "" if the agent has lost it; ok is false without
+// such a run.
+func (r *Runner) savedSession(a *attempt) (id string, ok bool) {
 	data, err := regular.Read(r.root, sessionPath(a.effect.Key))
 	if err != nil {
-		return ""
+		return "", false
 	}
 	var s savedFile
 	if json.Unmarshal(data, &s) != nil || s.Dir != a.command.dir || strings.Join(s.Argv, "\x00") != strings.Join(a.task.Argv, "\x00") {
-		return ""
+		return "", false
 	}
-	return s.Session
+	return s.Session, true
 }
 
-// setArguments sets the command's arguments, which continue the session of an interrupted run of the effect if there is one,
-// and puts the prompt in its place among them.
+// setArguments sets the command's arguments, which continue the session of an interrupted run of the effect, else that of the turn which the
+// task names, if there is one, and puts the prompt in its place among them.
 func (a *attempt) setArguments() {
 	argv, prompt := a.task.Argv, a.task.PromptArg
 	if c := a.task.Continue; c != nil && a.talk == nil {
-		if id := a.runner.savedSession(a); id != "" {
+		id, interrupted := a.runner.savedSession(a)
+		if b := a.task.Resumes; b != nil && (!interrupted || id == b.SessionID) {
+			id, a.resumes = b.SessionID, b
+		}
+		if id != "" {
 			a.continued, argv, prompt = true, slices.Clone(c.Argv), c.PromptArg
 			for i, arg := range argv {
 				argv[i] = strings.ReplaceAll(arg, schemas.ArgValue, id)
 			}
+		}
+		if id != "" && interrupted {
 			a.command.stdin = resumedPrompt + a.command.stdin
 		}
 	}
@@ -115,8 +122,8 @@ func (w *sessionWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// lostSession reports whether a turn that was to continue a session failed since the agent does not have it any more. Then
-// the run is given up without a record, and the next one begins a new session.
+// lostSession reports whether a turn that was to continue a session failed since the agent does not have it any more, as on another machine.
+// Then the run is given up without a record, and the next one begins a new session.
 func (a *attempt) lostSession() bool {
 	t := a.record.Turn
 	if !a.continued || t == nil || t.Failure == nil || t.Usage != nil && t.Usage.OutputTokens > 0 {

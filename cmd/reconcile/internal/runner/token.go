@@ -17,7 +17,7 @@ import (
 // it is in a file while the run lives.
 const tokenVar = "RECONCILE_RUN_TOKEN"
 
-func tokenName(key string) string { return flat(key) + ".token" }
+func tokenName(key string) string { return path.Base(state.TokenFile(key)) }
 
 // issueToken makes the token of the run of an agent. It appears in no output. A run without an agent acts as no one, and needs none.
 func (a *attempt) issueToken() error {
@@ -40,7 +40,7 @@ func impostor(dir, key, token string) bool {
 	if checkKey(key) != nil {
 		return key != ""
 	}
-	want, err := regular.ReadPath(filepath.Join(dir, filepath.FromSlash(path.Join(state.WorkDir, tokenName(key)))))
+	want, err := regular.ReadPath(filepath.Join(dir, filepath.FromSlash(state.TokenFile(key))))
 	if err != nil {
 		return !os.IsNotExist(err)
 	}

@@ -30,10 +30,10 @@ func (a *attempt) readTurn(b *buffers) profiles.Reading {
 	if t.Model == "" {
 		t.Model = lookup(a.task.Env, "RECONCILE_MODEL")
 	}
-	if b := a.task.Resumes; b != nil && b.SessionID == t.SessionID && t.SessionUsage == nil {
+	if b := a.resumes; b != nil && b.SessionID == t.SessionID && t.SessionUsage == nil {
 		t.SessionUsage = b.SessionUsage
 	} else if t.SessionUsage != nil {
-		t.Usage = profiles.TurnUsage(t.SessionUsage, a.task.Resumes)
+		t.Usage = profiles.TurnUsage(t.SessionUsage, a.resumes)
 	}
 	for _, s := range []*string{&t.Model, &t.SessionID, &t.StopReason} {
 		*s = a.brief(*s)
