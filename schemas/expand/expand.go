@@ -127,6 +127,7 @@ type expander struct {
 	World
 	name, session string
 	stack         []string // the DAGs that are being called
+	nodes         int      // how many were made
 	made          *schemas.Expansion
 }
 
@@ -146,8 +147,18 @@ func (e *expander) object(ref schemas.Ref) *schemas.Object {
 	return o.Declared()
 }
 
-// maxNodes bounds the nodes of an expanded DAG.
-const maxNodes = 100_000
+// maxNodes bounds the nodes of an expanded DAG, and maxCalls how many calls they may be inside of: what a small file makes is bounded.
+const (
+	maxNodes = 100_000
+	maxCalls = 32
+)
+
+// count counts a node that is made. Once there are too many, the expansion has failed, and is to end.
+func (e *expander) count() {
+	if e.nodes++; e.nodes > maxNodes {
+		e.fail("the DAG would have more than %d nodes", maxNodes)
+	}
+}
 
 // dag expands the nodes of a spec. caller is the node that calls it, "" for none, with are the values that it gives; full makes the names
 // that its nodes have in the end.
@@ -156,15 +167,16 @@ func (e *expander) dag(name string, spec *schemas.DAGSpec, caller string, with m
 		e.fail("node %s: DAGs call each other in a circle: %s", caller, strings.Join(append(e.stack, name), " -> "))
 		return nil
 	}
+	if len(e.stack) > maxCalls {
+		e.fail("node %s: DAGs call each other more than %d deep: %s -> …", caller, maxCalls, strings.Join(e.stack[:4], " -> "))
+		return nil
+	}
 	e.stack = append(e.stack, name)
 	defer func() { e.stack = e.stack[:len(e.stack)-1] }()
 	s := &scope{e: e, spec: spec, full: full, params: e.params(name, spec, caller, with)}
 	var out []schemas.Node
 	for i := range spec.Nodes {
-		if out = append(out, s.node(&spec.Nodes[i])...); len(out) > maxNodes {
-			e.fail("the DAG would have more than %d nodes", maxNodes)
-		}
-		if e.made.Fault != "" {
+		if out = append(out, s.node(&spec.Nodes[i])...); e.made.Fault != "" {
 			return nil
 		}
 	}

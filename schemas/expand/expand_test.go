@@ -218,3 +218,39 @@ func TestMutants(t *testing.T) {
 		{"a command has no former key", "uses.go", "n.Made.Former = given(all, n.Made.Matrix)", ""},
 	}, Args: []string{"-run", "TestAnother|TestFaults|TestUses"}}.Run(t)
 }
+
+// TestSmallFilesThatMakeMuch: an expansion ends once it has too many nodes, or too many calls inside of each other.
+func TestSmallFilesThatMakeMuch(t *testing.T) {
+	values := make([]any, 256)
+	for i := range values {
+		values[i] = float64(i)
+	}
+	chain := func(length int, node fields) *schemas.DAGSpec {
+		var callees []*schemas.Object
+		for i := range length {
+			n := fields{"name": "x", "run": []string{"true"}}
+			if i > 0 {
+				n = fields{"name": "x", "dag": fmt.Sprint("c", i-1)}
+			}
+			for field, v := range node {
+				n[field] = v
+			}
+			callees = append(callees, decode(t, schemas.DAGKind, fmt.Sprint("c", i), fields{"template": true, "nodes": []any{n}}))
+		}
+		d := decode(t, schemas.DAGKind, "d", fields{"session": "s", "nodes": []any{fields{"name": "go", "dag": fmt.Sprint("c", length-1)}}})
+		return Object(d, nil, world(nil, callees...)).Spec().(*schemas.DAGSpec)
+	}
+	matrix := fields{"matrix": fields{"values": fields{"a": values}}}
+	for _, c := range []struct {
+		length int
+		node   fields
+		want   string
+	}{
+		{2, matrix, ""}, {8, matrix, "the DAG would have more than 100000 nodes"}, {32, nil, ""},
+		{33, nil, "DAGs call each other more than 32 deep: d -> c32 -> c31 -> c30"},
+	} {
+		if got := chain(c.length, c.node).Expansion.Fault; (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%d calls: %q, want %q", c.length, got, c.want)
+		}
+	}
+}

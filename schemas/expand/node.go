@@ -24,6 +24,7 @@ func (s *scope) node(n *schemas.Node) []schemas.Node {
 	if n.Matrix == nil {
 		return s.work(*n, nil)
 	}
+	s.e.count()
 	join := joinOf(n)
 	elements, open, problem := s.elements(n)
 	if len(elements) == 0 { // what needs it still waits for what it needs
@@ -37,7 +38,9 @@ func (s *scope) node(n *schemas.Node) []schemas.Node {
 	for _, el := range elements {
 		c := *n
 		c.Name, c.Matrix, c.Optional = nameOf(n.Name, el.name), nil, false
-		out = append(out, s.work(c, el.values)...)
+		if out = append(out, s.work(c, el.values)...); s.e.made.Fault != "" {
+			return nil
+		}
 		join.Needs = append(join.Needs, c.Name)
 		join.Made.Joins = append(join.Made.Joins, schemas.Joined{Node: c.Name, Name: el.name})
 	}
@@ -54,6 +57,7 @@ func joinOf(n *schemas.Node) schemas.Node {
 
 // work returns the node with its values, or the nodes of the DAG that it calls.
 func (s *scope) work(n schemas.Node, matrix map[string]any) []schemas.Node {
+	s.e.count()
 	if n.DAG != "" {
 		return s.call(n, matrix)
 	}
