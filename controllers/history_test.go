@@ -302,7 +302,11 @@ func (c *chaos) invariants() {
 
 // startable checks that a new effect may start: its session works, and all its needs are met.
 func (c *chaos) startable(e settle.Effect) {
-	st := c.dag(e.Owner.Name)
+	st, spec := c.dag(e.Owner.Name), state.SpecOf[*schemas.DAGSpec](c.last.Tree.Entry(e.Owner))
+	n := spec.Node(e.Node)
+	if n == nil {
+		return // a notification
+	}
 	if s := c.entries[schemas.SessionKind.Ref(e.Session)]; s == nil || !s.HasStatus() ||
 		s.Status().Base().Phase != schemas.SessionActive && s.Status().Base().Phase != schemas.SessionFailed {
 		c.t.Errorf("%s may start, and its session is not active", e.Key)
@@ -313,10 +317,8 @@ func (c *chaos) startable(e settle.Effect) {
 	if len(e.Command().Argv) == 0 {
 		c.t.Errorf("%s has nothing to run", e.Key)
 	}
-	spec := state.SpecOf[*schemas.DAGSpec](c.last.Tree.Entry(e.Owner))
-	n := spec.Node(e.Node)
-	if n == nil || e.Node == finalNode {
-		return // a notification, or a node that runs whatever became of the others
+	if e.Node == finalNode {
+		return // whatever became of the others
 	}
 	if when, err := condition.CompileIn(n.When, condition.Scope{Needs: n.Needs}); n.When != "" && err == nil && when.ReadsState {
 		return // whatever became of its needs

@@ -17,6 +17,7 @@ import (
 type member struct {
 	dag     string
 	since   schemas.Time
+	new     bool // it has no place yet: all others are before it
 	begun   bool
 	cancels bool
 }
@@ -31,6 +32,12 @@ func (m member) before(o member) bool {
 }
 
 func (m member) compare(o member) int {
+	switch {
+	case m.new && !o.new:
+		return 1
+	case o.new && !m.new:
+		return -1
+	}
 	return cmp.Or(m.since.Compare(o.since.Time), strings.Compare(m.dag, o.dag))
 }
 
@@ -113,7 +120,7 @@ func (g *groups) put(name string, e *state.Entry) {
 func (g *groups) others(group, dag string) (out []member) {
 	for name, e := range g.members[group] {
 		if st, ok := e.Status().(*schemas.DAGStatus); ok && name != dag && !st.Group.Since.IsZero() {
-			out = append(out, member{name, st.Group.Since, !st.StartedAt.IsZero(), st.Group.Cancels && !over(st)})
+			out = append(out, member{name, st.Group.Since, false, !st.StartedAt.IsZero(), st.Group.Cancels && !over(st)})
 		}
 	}
 	return out
@@ -126,13 +133,14 @@ func (f *fold) joinGroup() {
 		return
 	}
 	f.group = &schemas.GroupStatus{Name: c.Group, Since: schemas.NewTime(f.Now), Cancels: c.CancelInProgress}
+	has := false // a place
 	if old := f.old.Group; old != nil && old.Name == c.Group {
 		f.group.CancelledBy = old.CancelledBy
-		if !old.Since.IsZero() {
+		if has = !old.Since.IsZero(); has {
 			f.group.Since = old.Since
 		}
 	}
-	me := member{f.Name, f.group.Since, !f.old.StartedAt.IsZero() && !over(f.old), c.CancelInProgress}
+	me := member{f.Name, f.group.Since, !has, !f.old.StartedAt.IsZero() && !over(f.old), c.CancelInProgress}
 	by := ""
 	if f.group.WaitsFor, by = placeInGroup(me, groupsOf(f.World, f.Tree).others(c.Group, f.Name)); by != "" && !over(f.old) {
 		f.group.CancelledBy = by
@@ -172,19 +180,15 @@ func hasClaims(e *state.Entry) bool {
 	return slices.ContainsFunc(e.Claims, func(c state.Claim) bool { return c.Node != schemas.OnFailure && c.Node != schemas.OnSuccess })
 }
 
-// takesNoPlace reports whether the DAG has not begun, and waits for something else than its group.
-func (f *fold) takesNoPlace(st *schemas.DAGStatus) bool {
-	waits := f.timed != nil && f.timed.Waits || !f.gate.Open && f.gate.Reason != settle.ReasonWaitsForGroup
-	return waits && st.StartedAt.IsZero() && !hasClaims(f.Entry)
-}
-
-// leaveGroup gives the place up where the DAG does not work.
+// leaveGroup gives the place up where the DAG does not work: nothing of it is claimed, and it has ended, or has not begun and waits for
+// something else.
 func (f *fold) leaveGroup(st *schemas.DAGStatus) {
 	g := f.group
 	if g == nil {
 		return
 	}
-	if over(st) && !hasClaims(f.Entry) || f.takesNoPlace(st) {
+	waits := f.timed != nil && f.timed.Waits || !f.gate.Open && f.gate.Reason != settle.ReasonWaitsForGroup
+	if (over(st) || waits && st.StartedAt.IsZero()) && !hasClaims(f.Entry) {
 		g.Since, g.WaitsFor = schemas.Time{}, ""
 	}
 	if st.Phase != schemas.DAGCancelled && f.cancels == "" {

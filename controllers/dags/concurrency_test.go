@@ -18,7 +18,7 @@ func TestPlacesInGroups(t *testing.T) {
 		var all []member
 		for i := range 1 + rnd.IntN(6) {
 			since := schemas.NewTime(time.Unix(int64(rnd.IntN(3)), 0))
-			all = append(all, member{string(rune('a' + i)), since, rnd.IntN(3) == 0, rnd.IntN(4) == 0})
+			all = append(all, member{string(rune('a' + i)), since, false, rnd.IntN(3) == 0, rnd.IntN(4) == 0})
 		}
 		works := 0
 		for i, me := range all {

@@ -83,11 +83,8 @@ func (f *fold) run() {
 	f.old = withActions(f.old, f.applied)
 }
 
-// cancelForGroup cancels the rest of the DAG for a later one of its group, if it has a place there.
+// cancelForGroup cancels the rest of the DAG for a later one of its group.
 func (f *fold) cancelForGroup() {
-	if f.takesNoPlace(f.old) {
-		f.cancels = ""
-	}
 	if f.cancels == "" {
 		return
 	}
