@@ -132,6 +132,9 @@ func parked(commit string) event {
 
 // spared says that nobody uses a checkout for checks.
 func spared(o Owner) (Owner, error) {
+	if o.Kind != settle.CheckWorkspace {
+		return o, o.refuse("it is no checkout for checks")
+	}
 	o.State, o.Process = Spare, proc.ID{}
 	return o, nil
 }

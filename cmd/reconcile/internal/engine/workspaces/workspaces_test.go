@@ -40,6 +40,7 @@ var faults = []mutants.Mutant{
 	{"a secret lands", "land.go", "name, data); what != \"\" {\n\t\t\treturn what, nil", "name, data); false {\n\t\t\treturn what, nil", "TestConflictNamesBothSides"},
 	{"a secret is committed", "handle.go", "changed, err := w.m.checkSecrets(ctx, w.repo, o, w.untouched(), w.below(outputs))", "changed, err := []string(nil), error(nil)", "TestSecretsAreInNoObject"},
 	{"a secret is committed in a file that a person has committed in another form", "secrets.go", "|| !isAt(ctx, repo, tip.Hash, name, data) {", "|| tip.Hash == \"\" {", "TestPeopleCommitWhatLooksSecret"},
+	{"the workspace of an agent becomes one that may be deleted", "owner.go", "if o.Kind != settle.CheckWorkspace {", "if false {", "TestStates"},
 	{"a secret is parked", "remove.go", "changed, err := m.checkSecrets(ctx, repo, o, nil, nil)", "changed, err := []string(nil), error(nil)", "TestSecretsAreInNoObject"},
 	{"a difference writes into the repository", "../../gitrepo/workspace.go", "in.objects = filepath.Join(scratch, \"objects\")", "_ = scratch", "TestSecretsAreInNoObject"},
 	{"links lead out of a workspace", "prepare.go", "if err := root.MkdirAll(filepath.Dir(name), 0o777); err != nil {\n\t\treturn err\n\t}\n\treturn replace(root, name, in, fi.Mode().Perm())", "root, _ = regular.Root(filepath.Dir(filepath.Join(root.Name(), name)))\n\treturn replace(root, filepath.Base(name), in, fi.Mode().Perm())", "TestLinksLeadNowhere"},
@@ -145,13 +146,17 @@ func (f *fixture) only() Workspace {
 // TestStates tries every event in every state. Only a workspace that nobody has worked in, or that was given up, may be
 // deleted.
 func TestStates(t *testing.T) {
-	events := map[string]event{"opened": opened("k", "a", proc.ID{}), "succeeded": succeeded("c"), "landed": landed, "parked": parked("")}
+	events := map[string]event{"opened": opened("k", "a", proc.ID{}), "succeeded": succeeded("c"), "landed": landed, "parked": parked(""), "spared": spared}
 	next := map[State]map[string]State{
 		Created: {"opened": Working},
 		Working: {"opened": Working, "succeeded": Done, "parked": Parked},
 		Done:    {"opened": Working, "landed": Landed, "parked": Parked},
 		Landed:  {"landed": Landed, "parked": Landed},
 		Parked:  {"parked": Parked},
+		Spare:   {"parked": Parked},
+	}
+	if is, err := spared(Owner{Kind: settle.CheckWorkspace, State: Created}); err != nil || is.State != Spare {
+		t.Errorf("a checkout for checks: %s, %v", is.State, err)
 	}
 	for from, want := range next {
 		for name, e := range events {
@@ -161,7 +166,7 @@ func TestStates(t *testing.T) {
 			}
 		}
 		o := Owner{State: from}
-		if o.removable() != (from == Created || from == Landed || from == Parked) {
+		if o.removable() != (from == Created || from == Landed || from == Parked || from == Spare) {
 			t.Errorf("%s: removable is %v", from, o.removable())
 		}
 	}
