@@ -78,6 +78,9 @@ func startParams(line string) (params map[string]any, rest string, err error) {
 		if params == nil {
 			params = map[string]any{}
 		}
+		if _, twice := params[key]; twice {
+			return nil, "", fmt.Errorf("the parameter %s has two values", codeText(key))
+		}
 		params[key] = secrets.Redact(value)
 	}
 }
