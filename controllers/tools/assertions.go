@@ -152,9 +152,9 @@ func DeclaresTests(text string) bool {
 // asserting compares the assertions of files before and after a change.
 type asserting struct {
 	before, after map[string]map[string][]string // by file after the change, and test
-	emptied       []string
-	judged        map[string]bool   // by file and test
-	gone          map[string]string // the tests that the change removes, which may be in another file now
+	emptied       []string                       // what is said of single files
+	judged        map[string]bool                // by file and test
+	gone          map[string]string              // the tests that the change removes, which may be in another file now
 }
 
 // add notes the texts of a file, which has another name before the change; before is nil for a new one.
@@ -173,6 +173,9 @@ func (a *asserting) add(from, file string, before, after []byte) {
 	}
 	var was map[string]int
 	a.before[file], was, _ = assertionsOf(from, before)
+	if n := otherwise(before, after); n > 0 {
+		a.emptied = append(a.emptied, fmt.Sprintf("expects %s in %s", schemas.Count(n, "other value"), file))
+	}
 	for _, test := range slices.Sorted(maps.Keys(was)) {
 		if now, there := a.after[file][test]; there && len(now)+is[test] == 0 && len(a.before[file][test]) == 0 {
 			a.emptied = append(a.emptied, fmt.Sprintf("empties the test %s in %s", test, file))
@@ -216,6 +219,50 @@ func (a *asserting) doubts() []string {
 	}
 	return append(out, a.hollow()...)
 }
+
+// value finds a value that is written out in a line.
+var value = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|'(?:[^'\\\\]|\\\\.)*'|`[^`]*`|\\b(?:\\d[\\w.]*|true|false|True|False|nil|null|None)\\b")
+})
+
+// expected finds a line that compares with what is expected, apart from the text of a failure that is called by hand.
+var expected = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:\} else )?if .*(?:!=|==)|^want\w* :?= `) })
+
+// otherwise counts the lines of tests that compare with other values than before, and are the same but for these. What a new test expects does not count.
+func otherwise(before, after []byte) (n int) {
+	of := func(text []byte) map[string][]string {
+		out, test := map[string][]string{}, ""
+		for line := range strings.Lines(string(text)) {
+			said := strings.Join(strings.Fields(line), " ")
+			if name, is := declaredTest(line); is {
+				test = name
+			}
+			if expected().MatchString(said) || asserted().MatchString(said) && !byHand().MatchString(said) {
+				out[test] = append(out[test], said)
+			}
+		}
+		return out
+	}
+	was, is := of(before), of(after)
+	for test := range was {
+		left := map[string]int{}
+		for _, said := range minus(is[test], was[test]) {
+			left[value().ReplaceAllString(said, "?")]++
+		}
+		for _, said := range minus(was[test], is[test]) {
+			if like := value().ReplaceAllString(said, "?"); left[like] > 0 {
+				left[like]--
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// byHand finds a failure that is called by hand, in a line.
+var byHand = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\b(?:t|tb|b|f|s)\.(?:Fatal|Fail|Error|Skip)|\bpanic!?\(`)
+})
 
 // hollow says that no test that the change adds asserts anything.
 func (a *asserting) hollow() []string {

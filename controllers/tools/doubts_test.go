@@ -102,7 +102,9 @@ func TestDoubts(t *testing.T) {
 		{"skips the tests of Maven", edit("pom.xml", "<project>\n</project>\n", "<project>", "<project><properties><skipTests>true</skipTests></properties>"), []string{"ignores 1 failure in pom.xml"}},
 
 		{"adds an assertion", edit("a_test.go", twice, "func TestSum(t *testing.T) {\n", "func TestSum(t *testing.T) {\n\tassert.Nil(t, x)\n"), nil},
-		{"expects something else", edit("a_test.go", twice, "t, 3,", "t, 4,"), nil},
+		{"expects something else", edit("a_test.go", twice, "t, 3,", "t, 4,"), []string{"expects 1 other value in a_test.go"}},
+		{"expects something else in Go", edit("a_test.go", goTest, "!= 2", "!= 3"), []string{"expects 1 other value in a_test.go"}},
+		{"says it in other words", edit("a_test.go", strings.Replace(goTest, "Fatal()", "Fatal(\"no\")", 1), "\"no\"", "\"not two\""), nil},
 		{"moves an assertion into a helper", edit("a_test.go", twice, "\tassert.Equal(t, 3, sum(1, 2))\n}\n", "\tmore(t)\n}\n\nfunc more(t *testing.T) {\n\tassert.Equal(t, 3, sum(1, 2))\n}\n"), nil},
 		{"edits another script", edit("package.json", `{"scripts": {"test": "jest", "start": "node ."}}`, "node .", "node a"), nil},
 		{"makes a new package", one("web/package.json", "", `{"scripts": {"test": "vitest run"}}`), nil},

@@ -58,6 +58,7 @@ var faults = []mutants.Mutant{
 	{"a copy of a library may change", "doubts.go", "case isCopy(p):", "case false:", "TestDoubtsOfWhatRuns"},
 	{"what a script runs may change", "doubts.go", "f.Status != preview.Added && ranBy[p] != \"\"", "false", "TestDoubtsOfWhatRuns"},
 	{"new tests may assert nothing", "assertions.go", "case len(asserts) > 0 || ", "case len(asserts) >= 0 || ", "TestDoubtsOfWhatRuns"},
+	{"a test may expect something else", "assertions.go", "if n := otherwise(before, after); n > 0 {", "if n := otherwise(before, after); n < 0 {", "TestDoubts"},
 	{"a variable of a target may change", "sections.go", "value != \"\" && !used[m[1]]", "false && !used[m[1]]", "TestDoubtsOfWhatRuns"},
 	{"what a target calls may change", "sections.go", "range makes().FindAllStringSubmatch(commands, -1)", "range makes().FindAllStringSubmatch(commands[:0], -1)", "TestDoubtsOfWhatRuns"},
 	{"a build may lose tests", "doubts.go", "if built && runsMore()", "if false && runsMore()", "TestDoubtsOfWhatRuns"},

@@ -514,11 +514,14 @@ func firstLine(data []byte) []byte {
 	return line
 }
 
-// lastLine is the last line of text that shows something: colours are left out.
+// lastLine is the last line of text that shows something, without colours; below the error of a program of Node.js or of Maven, that error.
 func lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(colours().ReplaceAllString(text, "")), "\n")
 	last := strings.TrimSpace(lines[len(lines)-1])
-	if strings.HasPrefix(last, "Node.js v") { // under an error, which it says above
+	if i := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "[ERROR] ") }); i >= 0 && strings.HasPrefix(last, "[ERROR] ") {
+		return strings.TrimSpace(lines[i])
+	}
+	if strings.HasPrefix(last, "Node.js v") {
 		for _, line := range slices.Backward(lines) {
 			if name, _, is := strings.Cut(line, ": "); is && strings.HasSuffix(name, "Error") {
 				return strings.TrimSpace(line)

@@ -61,6 +61,7 @@ func TestLastLine(t *testing.T) {
 	for text, want := range map[string]string{
 		"a\nb\n": "b", "": "", "\x1b[1;31mERROR\x1b[m no tests\n\x1b[0m\n\x1b[K": "ERROR no tests", "\x1b[0m": "",
 		"x.js:1\nTypeError: no types\n    at x\n\nNode.js v20.20.2\n": "TypeError: no types", "Node.js v20.20.2": "Node.js v20.20.2",
+		"[INFO] BUILD FAILURE\n[ERROR] no plugin\n[ERROR] \n[ERROR] [Help 1] http://example.org\n": "[ERROR] no plugin",
 	} {
 		if got := lastLine(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
