@@ -2,7 +2,9 @@ package state
 
 import (
 	"encoding/binary"
+	"errors"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"sync"
@@ -199,6 +201,9 @@ func (c *cache) openOut() bool {
 		return false
 	}
 	c.out, c.lock, c.new, c.broken, c.records = f, l, true, false, 0
+	if _, err := c.store.root.Lstat(cachePath); errors.Is(err, fs.ErrNotExist) { // what a first load reads is kept, should it be killed
+		c.new = c.store.root.Rename(cacheTemp, cachePath) != nil
+	}
 	return true
 }
 

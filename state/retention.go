@@ -96,7 +96,7 @@ func Unended(runs []*schemas.Run) []*schemas.Run {
 // a removal was killed, or another program removed the records.
 func (s *Store) OrphanLogs(ctx context.Context) ([]string, error) {
 	logs, err := s.logs()
-	if err != nil || len(logs) == 0 {
+	if err != nil || s.allRecorded(logs) {
 		return nil, err
 	}
 	// After the list of logs, so that runs that start meanwhile are known: a run is claimed before it has a log.
@@ -114,6 +114,24 @@ func (s *Store) OrphanLogs(ctx context.Context) ([]string, error) {
 		}
 	}
 	return loose, nil
+}
+
+// allRecorded reports whether each of some logs has a record among the files that were loaded.
+func (s *Store) allRecorded(logs []string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	left := make(map[string]bool, len(logs))
+	for _, log := range logs {
+		left[log] = true
+	}
+	if s.model != nil && len(left) > 0 {
+		for _, f := range s.model.files {
+			if r, ok := f.body.(*lazyRun); ok {
+				delete(left, LogPath(r.key))
+			}
+		}
+	}
+	return len(left) == 0
 }
 
 // RemoveOrphanLogs removes the logs that OrphanLogs lists. The tree must be locked by this store.

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/vectors"
 )
@@ -283,52 +282,6 @@ func TestEnvironment(t *testing.T) {
 	fs := Check(t.Context(), e)
 	want(t, fs, "environment", Warn, "RECONCILE_RUN")
 	want(t, fs, "environment", Warn, "GIT_INDEX_FILE")
-}
-
-// compare names what differs between two trees.
-func compare(t *testing.T, a, b *state.Tree) []string {
-	x, err := contentsOf(a)
-	must(t, err)
-	y, err := contentsOf(b)
-	must(t, err)
-	return x.differences(y)
-}
-
-func TestCompare(t *testing.T) {
-	ref := schemas.Ref{Kind: "Session", Name: "a"}
-	entry := func(digest string, runs int) *state.Entry {
-		e := &state.Entry{Ref: ref, Object: &schemas.Object{Ref: ref, Digest: digest}}
-		e.SetRuns(make([]*schemas.Run, runs))
-		return e
-	}
-	problem := []schemas.Problem{{Place: schemas.Place{Path: "specs/x.yaml"}, Message: "bad"}}
-	base := state.NewTree(nil, nil, nil, entry("1", 0))
-	withInputs, elsewhere, withProblem, withStatus := entry("1", 0), entry("1", 0), entry("1", 0), entry("1", 0)
-	withInputs.Inputs = map[string]string{"node": "sha256:1"}
-	elsewhere.Object.Path = "specs/other.yaml"
-	withProblem.Problems = problem
-	withStatus.SetStatus(&schemas.SessionStatus{})
-	for name, c := range map[string]struct {
-		other *state.Tree
-		want  []string
-	}{
-		"equal":         {state.NewTree(nil, nil, nil, entry("1", 0)), nil},
-		"digest":        {state.NewTree(nil, nil, nil, entry("2", 0)), []string{"session/a"}},
-		"runs":          {state.NewTree(nil, nil, nil, entry("1", 1)), []string{"session/a"}},
-		"inputs":        {state.NewTree(nil, nil, nil, withInputs), []string{"session/a"}},
-		"path":          {state.NewTree(nil, nil, nil, elsewhere), []string{"session/a"}},
-		"problems":      {state.NewTree(nil, nil, nil, withProblem), []string{"session/a"}},
-		"status":        {state.NewTree(nil, nil, nil, withStatus), []string{"session/a"}},
-		"missing":       {state.NewTree(nil, nil, nil), []string{"session/a"}},
-		"other problem": {state.NewTree(nil, nil, problem, entry("1", 0)), []string{"specs/x.yaml"}},
-	} {
-		if got := compare(t, base, c.other); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
-		if got := compare(t, c.other, base); !slices.Equal(got, c.want) {
-			t.Errorf("%s, the other way round: %q, want %q", name, got, c.want)
-		}
-	}
 }
 
 // TestDamagedCache: whatever is in the cache, the tree is what the files say.

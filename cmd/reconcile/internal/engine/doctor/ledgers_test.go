@@ -100,26 +100,6 @@ func TestLedgers(t *testing.T) {
 	}
 }
 
-func TestLedgersInTheCache(t *testing.T) {
-	parse := func(records ...schemas.Clarification) *state.Tree {
-		l, err := state.ParseLedger(ledger42, []byte(ledgerText(t, records...)))
-		must(t, err)
-		return state.NewTree(nil, nil, nil).WithLedgers(l)
-	}
-	c := schemas.Clarification{ID: "CLR-42-001", Status: "resolved"}
-	other := c
-	other.Topic = "another"
-	a, b, none := parse(c), parse(other), state.NewTree(nil, nil, nil)
-	if d := compare(t, a, parse(c)); len(d) > 0 {
-		t.Errorf("equal, and %v", d)
-	}
-	for _, trees := range [][2]*state.Tree{{a, b}, {a, none}, {none, a}} {
-		if d := compare(t, trees[0], trees[1]); len(d) != 1 || !strings.Contains(d[0], "issue-42") {
-			t.Errorf("different: %v", d)
-		}
-	}
-}
-
 // TestLedgersThatAreReadCanBeFolded checks that what loading takes for a ledger is one to a fold, too: else a run would
 // find a ledger sound and never get to write into it.
 func TestLedgersThatAreReadCanBeFolded(t *testing.T) {
