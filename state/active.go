@@ -395,3 +395,14 @@ func (s *Store) LoadChanged(ctx context.Context, some bool) (t *Tree, changed []
 	}
 	return t, changed, was, nil
 }
+
+// LoadLazily is Load for a caller that reads a few objects: after Fresh, which scans, dormant objects are loaded when they are asked for.
+func (s *Store) LoadLazily(ctx context.Context) (*Tree, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.needsFullLoad.Store(false)
+	if t, _, was, err := s.loadActive(ctx); was != nil || err != nil {
+		return t, err
+	}
+	return s.load(ctx, true)
+}

@@ -22,17 +22,6 @@ func (s *Store) Load(ctx context.Context) (*Tree, error) {
 	return s.load(ctx, true)
 }
 
-// LoadLazily is Load for a caller that reads a few objects: after Fresh, which scans, dormant objects are loaded when they are asked for.
-func (s *Store) LoadLazily(ctx context.Context) (*Tree, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.needsFullLoad.Store(false)
-	if t, _, was, err := s.loadActive(ctx); was != nil || err != nil {
-		return t, err
-	}
-	return s.load(ctx, true)
-}
-
 func (s *Store) load(ctx context.Context, leave bool) (*Tree, error) {
 	settings := s.newSettings()
 	s.useSettings(settings.spec)
