@@ -46,7 +46,7 @@ var endings = []struct{ name, steps, want string }{
 	{"exit at once", "-die=initialize", "Failed connection connection lost: the agent's process or connection ended during the turn (exit code 7)"},
 	{"refusal", "text:no|end:refusal:5", "Failed request request refused: the model refused the request"},
 	{"a mode that is not offered", "-modes=default", "Failed request request refused: mode edit: the agent does not offer this mode"},
-	{"nothing said", "end:end_turn:5", "Failed  the output is empty"},
+	{"nothing said", "end:end_turn:5", "Failed unknown the output is empty"},
 }
 
 func TestTurnsEnd(t *testing.T) {

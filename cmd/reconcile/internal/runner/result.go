@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"reconcile.dev/reconcile/controllers/agentio"
 	"reconcile.dev/reconcile/controllers/profiles"
 	"reconcile.dev/reconcile/controllers/turns"
 	"reconcile.dev/reconcile/schemas"
@@ -145,6 +146,9 @@ func (a *attempt) removeStaleResult() error {
 func (a *attempt) fillRecord(end exit, b *buffers) error {
 	said, err := a.parseOutput(b)
 	a.record.Reported, a.observed = said.Report, said.Observed
+	if errors.Is(err, agentio.ErrEmpty) && a.record.Turn != nil {
+		a.record.Turn.Failure = &schemas.TurnFailure{Class: schemas.FailureUnknown, Message: "the output is empty"}
+	}
 	if err != nil {
 		return err
 	}
