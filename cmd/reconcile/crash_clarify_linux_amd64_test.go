@@ -53,7 +53,7 @@ var strikes = []strike{
 // no litter, and no run that is on record is run again. By default a sample of the calls is struck, else all of them with
 // RECONCILE_SWEEP=all.
 func TestCrashClarify(t *testing.T) {
-	ways := blows(t, 61, 41, 131, 137)
+	ways := blows(t, 113, 83, 211, 223)
 	for _, s := range strikes {
 		s.run(t, ways)
 	}

@@ -96,7 +96,7 @@ var memoryStrikes = []strike{
 // TestCrashMemory strikes runs and commands that write into the memory; see TestCrashClarify. Nothing that was captured is
 // lost, and nothing is there twice.
 func TestCrashMemory(t *testing.T) {
-	ways := blows(t, 61, 59, 131, 127)
+	ways := blows(t, 113, 101, 211, 223)
 	for _, s := range memoryStrikes {
 		if s.name == "run" { // an agent that could not be reminded has worked without, and learned something else
 			s.run(t, slices.DeleteFunc(slices.Clone(ways), func(b blow) bool { return b.mode == crashtest.Fail }))

@@ -61,13 +61,13 @@ spec: {session: work, nodes: [{name: adder, agent: coder, prompt: Write adder.py
 // way: no recorded run is performed again, no two are in one workspace, and the change lands once. By default a sample of the calls is
 // struck, else all of them with RECONCILE_SWEEP=all.
 func TestCrashPipeline(t *testing.T) {
-	strikePipeline(t, "pipeline", 61, onePipeline, (*killedTree).landed)
+	strikePipeline(t, "pipeline", 97, onePipeline, (*killedTree).landed)
 }
 
 // TestCrashPipelineHandoff does the same where the engineer hands its work over at first, and after it was sent back. An architect has its
 // say each time, and changes another node the first time.
 func TestCrashPipelineHandoff(t *testing.T) {
-	strikePipeline(t, "hand-off of a pipeline", 131, handedOverPipeline, (*killedTree).landed)
+	strikePipeline(t, "hand-off of a pipeline", 197, handedOverPipeline, (*killedTree).landed)
 }
 
 // TestCrashVerifiedSession does the same where the session is verified as a whole, and two DAGs mend it.

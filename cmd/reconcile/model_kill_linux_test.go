@@ -73,7 +73,7 @@ func TestKilledModels(t *testing.T) {
 			}
 			t.Run(runner+" "+who, func(t *testing.T) {
 				t.Parallel()
-				step := mutants.Size(9, 5, 1)
+				step := mutants.Size(9, 7, 1)
 				for n := 1; ; n += step {
 					missed := false
 					t.Run(fmt.Sprint(n), func(t *testing.T) { missed = killModelAt(t, env, runner, who, n) })
