@@ -160,7 +160,7 @@ var faults = []mutants.Mutant{
 	{"a landing of others holds files", "admission/admit.go", "if claimed || waits {", "if true {"},
 	{"a node starts before another one's work on its files landed", "admission/admit.go", "a.touched.add(e.Holds)", ""},
 	{"sessions take no turns", "admission/lanes.go", "s.latest = max(s.following(), q.now)", "s.latest = q.now"},
-	{"what is claimed ahead goes before who comes late", "admission/lanes.go", "if r.StartedAt.IsZero() {", "if false {"},
+	{"what is claimed ahead goes before who comes late", "admission/lanes.go", "r.StartedAt.IsZero() {", "false {"},
 	{"work does not age", "admission/lanes.go", "if e.Ageing <= 0 ||", "if true ||", "TestAgeing"},
 	{"an open question is no work", "sessions/slot.go", "&& !r.asked(spec.Issue)", ""},
 	{"sessions without work keep their places", "sessions/slot.go", "s.idle = r.sums != nil &&", "s.idle = false &&"},

@@ -34,9 +34,9 @@ func newVerbCmd(a *app, v ops.Verb) *cobra.Command {
 The command writes an Action to specs/actions/ and then runs the tree once to apply it. While another run is active it
 only writes: that run applies it.`,
 		Example: verbExample(v),
-		Args:    func(cmd *cobra.Command, args []string) error { return arguments(least, 2, needs)(cmd, withRef(args)) },
+		Args:    func(cmd *cobra.Command, args []string) error { return arguments(least, 2, needs)(cmd, target(args)) },
 		RunE: func(cmd *cobra.Command, args []string) error {
-			args = withRef(args)
+			args = target(args)
 			if q.Target = args[0]; len(args) == 2 {
 				q.Node = args[1]
 			}
@@ -114,6 +114,14 @@ more.`
 	}
 	cmd.Flags().BoolVar(&q.NoRun, "no-run", false, "only write the action; the next run applies it")
 	return cmd
+}
+
+// target joins the words of a target and leaves "all" as it is.
+func target(args []string) []string {
+	if len(args) > 0 && args[0] == schemas.TargetAll {
+		return args
+	}
+	return withRef(args)
 }
 
 // answerIn reads an answer; YAML becomes JSON.

@@ -16,7 +16,7 @@ func TestCompactedIsFoundAsBefore(t *testing.T) {
 	var ids []string
 	for i := range 60 {
 		text := fmt.Sprintf("Item%c%c of the store turned out to need a lock of its own. ", 'a'+i%26, 'a'+i/26) +
-			strings.Repeat("It was weighed with care. ", 40)
+			strings.Repeat("It was weighed with care. ", 10+i) // no two rank equal
 		ids = append(ids, x.capture(spec("engineer", 1+i%3, noon, text)).Observations[0].ID)
 	}
 	found := func(x *tree, i int) []string {

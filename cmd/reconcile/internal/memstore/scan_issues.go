@@ -1,6 +1,7 @@
 package memstore
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -115,7 +116,8 @@ func (f *Files) addWritten(searched bool) (*memoryView, error) {
 	}
 	b := tableBuilder{bare: f.bare(searched)}
 	files := make([]readFile, 0, len(f.written))
-	for _, w := range f.written {
+	for _, issue := range slices.Sorted(maps.Keys(f.written)) {
+		w := f.written[issue]
 		m, err := memory.Parse(w.data)
 		if err == nil {
 			b.addFile(w.source, m)
@@ -172,6 +174,7 @@ func (f *Files) scan(searched bool) (*memoryView, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("look at the memory in %s: %w", f.dir(), err)
 	}
+	slices.SortFunc(changed, func(a, b source) int { return cmp.Compare(a.issue, b.issue) }) // equals are found in this order
 	f.written = nil
 	files, fresh, err := f.readIssues(now, changed, known, f.bare(searched))
 	if err != nil {
