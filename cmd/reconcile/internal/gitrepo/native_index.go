@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -194,17 +195,20 @@ func (x *nextIndex) fill(n *native, w *scratchDir, edits []edit, folders map[str
 	return err
 }
 
-// nextIndex is a prepared index with the lock on its path; nil changes nothing. The lock is held beyond the
-// exchange: a git command that read the old index cannot take the lock and write the old one back, as it could if
-// the lock file became the index.
+// nextIndex is a prepared index with the lock on its path; nil changes nothing. The lock is held for heldBeyond after the
+// exchange, so that a git command that read the old index, as git commit does before it locks it, finds it locked and ends.
+// It would write the old index back, and the next commit of the user would revert ours.
 type nextIndex struct {
 	lock    *lockFile
 	now     *index   // as it was read
 	written fileTime // its mtime
 	perm    fs.FileMode
-	temp    string // "" when nothing changes, or after the rename
-	put     bool
+	temp    string    // "" when nothing changes, or after the rename
+	put     time.Time // of the exchange
 }
+
+// heldBeyond is more than git takes from reading an index to locking it. Most disks take as long to sync the exchange.
+const heldBeyond = 10 * time.Millisecond
 
 // place renames the index into place; close makes that durable.
 func (x *nextIndex) place() error {
@@ -214,7 +218,7 @@ func (x *nextIndex) place() error {
 	if err := os.Rename(x.temp, x.lock.path); err != nil {
 		return err
 	}
-	x.temp, x.put = "", true
+	x.temp, x.put = "", time.Now()
 	return nil
 }
 
@@ -226,8 +230,9 @@ func (x *nextIndex) close() (err error) {
 	if x.temp != "" {
 		os.Remove(x.temp) // otherwise sweep removes it
 	}
-	if x.put {
+	if !x.put.IsZero() {
 		err = syncDir(filepath.Dir(x.lock.path))
+		time.Sleep(heldBeyond - time.Since(x.put))
 	}
 	if err = errors.Join(err, x.lock.release()); err != nil {
 		err = fmt.Errorf("%s: %w", x.lock.path, err)

@@ -33,9 +33,7 @@ func (f *Files) change(ctx context.Context, issue int, first func() error, fold 
 		if !errors.Is(err, lock.ErrStolen) {
 			break
 		}
-	}
-	if wrote && err == nil {
-		f.wrote(issue, out.File)
+		f.forgetView() // another program may have written since
 	}
 	return out, wrote, lostIsBusy(err)
 }
@@ -76,7 +74,11 @@ func (f *Files) changeOnce(ctx context.Context, issue int, first func() error, f
 		return out, false, err
 	}
 	f.writes.Add(int64(len(ops)))
-	return out, true, staged.Commit()
+	if err := staged.Commit(); err != nil {
+		return out, true, err
+	}
+	f.wrote(issue, out.File) // under the lock: what others of this process write comes later
+	return out, true, nil
 }
 
 // changes returns the files to write. An observation that moves from one file to the other is in both for a moment rather

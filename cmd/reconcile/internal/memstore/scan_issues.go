@@ -148,6 +148,13 @@ func (f *Files) wrote(issue int, data []byte) {
 	f.written[issue] = wroteFile{source{issue: issue, id: id, hash: xxhash.Sum64(data), racy: true}, data}
 }
 
+// forgetView has the next view check all files.
+func (f *Files) forgetView() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.view, f.written = nil, nil
+}
+
 // scan checks all issue files, and reads those that changed since the view or the cache.
 func (f *Files) scan(searched bool) (*memoryView, error) {
 	if searched && f.view != nil && f.view.set == nil {

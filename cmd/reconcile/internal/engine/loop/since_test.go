@@ -62,7 +62,7 @@ func TestRunSinceSettledEqualsWholeRun(t *testing.T) {
 
 // The same holds in a mixed tree: of each kind that rests most objects are dormant.
 func TestRunSinceSettledLeavesObjectsOfAllKinds(t *testing.T) {
-	seeds := mutants.Size(1, 4, 4)
+	seeds := mutants.Size(2, 4, 4)
 	rounds := mutants.Size(12, 25, 40)
 	var left atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
