@@ -63,10 +63,21 @@ type killedTree struct {
 // newKilledTree makes a tree of files, in the DAG of which the nodes make some.
 func newKilledTree(t *testing.T, files map[string]string, dag string, makes ...string) *killedTree {
 	k := &killedTree{T: t, dir: filepath.Join(inMemory(t), "tree"), bin: self(t), dag: dag, makes: makes,
-		home: t.TempDir()}
+		home: onDisk(t)}
 	k.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + k.home, "GIT_CONFIG_NOSYSTEM=1"}
 	writeFiles(t, k.dir, files)
 	return k
+}
+
+// onDisk is a folder that is not in memory, also where TMPDIR is: confined programs that may write a folder there may write no other one, and those of
+// trees in memory note what they do beside the tree.
+func onDisk(t *testing.T) string {
+	dir, err := os.MkdirTemp("/tmp", "home")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 // run runs the tree, and kills the process after a time; 0: never. No other process of the run is killed.
