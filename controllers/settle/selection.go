@@ -139,12 +139,12 @@ func (s *Selection) Unrested(t *state.Tree, most int) iter.Seq[*state.Entry] {
 			if _, waiting := t.CountDormant(kind); waiting > 0 {
 				entries = slices.Clone(entries)
 				for o := range t.Dormant(kind) {
-					if most == 0 {
+					if most == 0 || waiting == 0 {
 						break
 					}
 					if o.Unready() {
 						entries = append(entries, t.Entry(o.Ref))
-						most--
+						most, waiting = most-1, waiting-1
 					}
 				}
 				slices.SortFunc(entries, func(a, b *state.Entry) int { return strings.Compare(a.Name, b.Name) })
