@@ -207,7 +207,8 @@ type nextIndex struct {
 	put     time.Time // of the exchange
 }
 
-// heldBeyond is more than git takes from reading an index to locking it. Most disks take as long to sync the exchange.
+// heldBeyond is more than git takes from reading a small index to locking it; for that of a large tree it can take longer, and
+// nothing can keep it from writing that back. Most disks take as long to sync the exchange.
 const heldBeyond = 10 * time.Millisecond
 
 // place renames the index into place; close makes that durable.
