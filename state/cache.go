@@ -26,7 +26,7 @@ import (
 // both cases it is written again from the start. It is not synced.
 
 // cacheVersion changes with the format and with the meaning of records.
-const cacheVersion = "reconcile tree cache 12\n"
+const cacheVersion = "reconcile tree cache 13\n"
 
 const (
 	cacheHeader = len(cacheVersion) + 8 // the hash of the other inputs of decoding

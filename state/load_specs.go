@@ -29,10 +29,13 @@ func (s *Store) LoadSpecs(ctx context.Context, kind string) (*Tree, error) {
 	m.reserve(len(found))
 	want := found[:0] // never longer than the part of found that was iterated
 	for _, f := range found {
-		if old := known[f.path]; old.current(f) {
+		old := known[f.path]
+		if old.current(f) {
 			m.put(old)
-		} else {
-			want = append(want, f)
+			continue
+		}
+		if want = append(want, f); old != nil && m.refOf(old).Kind != kind {
+			delete(known, f.path) // only its name was decoded: its body is no content for the cache
 		}
 	}
 	read, more, err := s.readFiles(ctx, s.root, want, known)

@@ -1,9 +1,13 @@
 package state
 
 import (
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/mutants"
@@ -64,6 +68,24 @@ func TestLoadSpecs(t *testing.T) {
 	}
 }
 
+// TestLoadSpecsOfTouchedFiles: a file of another kind that has to be read again, because its time changed or was too new, is as
+// whole in the cache as before.
+func TestLoadSpecsOfTouchedFiles(t *testing.T) {
+	dir, want := cachedTree(t)
+	must(t, filepath.WalkDir(filepath.Join(dir, "specs"), func(p string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		return os.Chtimes(p, time.Time{}, time.Unix(1e9, 0))
+	}))
+	s := open(t, dir)
+	_, err := s.LoadSpecs(t.Context(), schemas.AgentKind.Name)
+	must(t, err)
+	if got := dump(load(t, open(t, dir))); got != want {
+		t.Errorf("after the agents were read:\n%s\nbefore:\n%s", got, want)
+	}
+}
+
 // loadSpecs reads the specs of a kind, for which it must decode a number of files.
 func loadSpecs(t *testing.T, dir, kind string, decoded int64) *Tree {
 	t.Helper()
@@ -80,6 +102,7 @@ func loadSpecs(t *testing.T, dir, kind string, decoded int64) *Tree {
 var specsMutants = []mutants.Mutant{
 	{"the names of other kinds are left out", "load_specs.go", "\t\t\tm.put(old)\n", "\t\t\tif m.refOf(old).Kind == kind {\n\t\t\t\tm.put(old)\n\t\t\t}\n"},
 	{"the specs are not checked", "load_specs.go", "s.crossCheckAll(m, kind)", "s.crossCheckAll(m, kind+\" \")"},
+	{"the name of a touched file is its content", "load_specs.go", "delete(known, f.path)", "_ = f"},
 	{"the specs are not decoded", "cache_decode.go", "b.ref.Kind != d.only {", "true {"},
 	{"what runs is left out", "load_specs.go", " || m.hasInJournals(ref)", ""},
 }
