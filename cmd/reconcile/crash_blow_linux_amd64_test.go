@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"syscall"
 	"testing"
@@ -16,6 +17,7 @@ type blow struct {
 	mode  crashtest.Mode
 	errno syscall.Errno
 	every int
+	first int // the first call that is struck, from 1; 0: in the middle of the first n
 }
 
 // blows are the ways to strike a program: killed before a call, killed in the middle of a write, with a full disk, and with a
@@ -28,8 +30,8 @@ func blows(t *testing.T, kill, torn, full, broken int) []blow {
 	t.Parallel()
 	var out []blow
 	for _, b := range []blow{
-		{"kill", crashtest.Kill, 0, kill}, {"torn", crashtest.Torn, 0, torn},
-		{"full", crashtest.Fail, syscall.ENOSPC, full}, {"broken", crashtest.Fail, syscall.EIO, broken},
+		{"kill", crashtest.Kill, 0, kill, 0}, {"torn", crashtest.Torn, 0, torn, 0},
+		{"full", crashtest.Fail, syscall.ENOSPC, full, 0}, {"broken", crashtest.Fail, syscall.EIO, broken, 0},
 	} {
 		if b.every > 0 && mutants.All() {
 			b.every = 1
@@ -39,6 +41,28 @@ func blows(t *testing.T, kill, torn, full, broken int) []blow {
 		}
 	}
 	return out
+}
+
+// inParts divides blows that strike all calls into four that do so beside each other.
+func inParts(blows []blow) (out []blow) {
+	for _, b := range blows {
+		if b.every > 1 {
+			out = append(out, b)
+			continue
+		}
+		for first := 1; first <= 4; first++ {
+			out = append(out, blow{fmt.Sprintf("%s from %d", b.name, first), b.mode, b.errno, 4, first})
+		}
+	}
+	return out
+}
+
+// strike runs the commands of a fixture, each struck at one of the calls.
+func (b blow) strike(ctx context.Context, fixture func() (crashtest.Spec, error), check func(crashtest.Spec, crashtest.Result) error) (int, error) {
+	if b.first > 0 {
+		return crashtest.From(ctx, b.first, b.every, fixture, check)
+	}
+	return crashtest.EveryNth(ctx, b.every, fixture, check)
 }
 
 // run strikes what has a name, beside others. strike returns how many calls were struck.

@@ -67,14 +67,14 @@ var shapes = map[uint64]shape{
 	unix.SYS_SYNC:      {name: "sync", op: SyncAll},
 }
 
-// counts reports whether the mode can strike at a call. A kill before a sync has the same result as a kill before the
-// next change, so syncs count only when they fail; a full disk does not prevent removals.
-func counts(op Op, mode Mode, errno unix.Errno) bool {
+// counts reports whether the mode can strike at a call. A kill before a call that changes nothing has the same result as a kill before the
+// next change, so syncs and idle calls count only when they fail; a full disk does not prevent removals.
+func counts(c Call, mode Mode, errno unix.Errno) bool {
 	switch mode {
 	case Torn:
-		return op == Write
+		return c.Op == Write
 	case Fail:
-		return errno != unix.ENOSPC || op != Remove && op != Attr
+		return errno != unix.ENOSPC || c.Op != Remove && c.Op != Attr
 	}
-	return op != Sync && op != SyncAll
+	return c.Op != Sync && c.Op != SyncAll && !c.Idle
 }

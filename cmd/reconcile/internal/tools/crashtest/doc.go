@@ -38,6 +38,7 @@ type Call struct {
 	// Path and To are below the root, "." for itself, "" if outside. To is the new name of Rename and Link.
 	Path, To string
 	Size     int64         // of a write, as asked for
+	Idle     bool          // it changes nothing: it makes what is there, or moves or removes what is not
 	Err      syscall.Errno // 0 if it worked
 }
 

@@ -16,14 +16,22 @@ func Every(ctx context.Context, fixture func() (Spec, error), check func(Spec, R
 // EveryNth is [Every] for fewer calls: each n-th, beginning in the middle of the first n. For n > 1 a run that is not struck, and not
 // checked, tells how many calls there are, unless the spec knows; at least one is struck, if there is any.
 func EveryNth(ctx context.Context, n int, fixture func() (Spec, error), check func(Spec, Result) error) (int, error) {
-	first, most := 1, math.MaxInt
-	if n > 1 {
-		var err error
-		if most, err = points(ctx, fixture); err != nil || most == 0 {
-			return 0, err
-		}
-		first = min((n+1)/2, most)
+	if n == 1 {
+		return From(ctx, 1, 1, fixture, check)
 	}
+	most, err := points(ctx, fixture)
+	if err != nil || most == 0 {
+		return 0, err
+	}
+	return between(ctx, min((n+1)/2, most), most, n, fixture, check)
+}
+
+// From is [Every] for each n-th call from the first one on, counted from 1. Calls of several of them, from 1 to n, are all that [Every] strikes.
+func From(ctx context.Context, first, n int, fixture func() (Spec, error), check func(Spec, Result) error) (int, error) {
+	return between(ctx, first, math.MaxInt, n, fixture, check)
+}
+
+func between(ctx context.Context, first, most, n int, fixture func() (Spec, error), check func(Spec, Result) error) (int, error) {
 	for done := 0; ; done++ {
 		k := first + done*n
 		if k > most {
@@ -73,7 +81,7 @@ func points(ctx context.Context, fixture func() (Spec, error)) (int, error) {
 
 // counts reports whether a call counts for the mode.
 func (s Spec) counts(c Call) bool {
-	return counts(c.Op, s.Mode, s.Errno) && (s.Skip == nil || !s.Skip(c))
+	return counts(c, s.Mode, s.Errno) && (s.Skip == nil || !s.Skip(c))
 }
 
 // struck describes the call that was struck.

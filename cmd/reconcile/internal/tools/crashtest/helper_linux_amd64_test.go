@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -134,6 +135,7 @@ func look(root *os.Root) error {
 		func() error { return os.WriteFile(os.DevNull, []byte("outside"), 0o644) },
 		func() error { _, err := root.ReadFile("d/g"); return err },
 		func() error { _ = root.Mkdir("d", 0o755); return nil }, // fails
+		func() error { _ = syscall.Unlink("d/h"); return nil },  // fails
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {

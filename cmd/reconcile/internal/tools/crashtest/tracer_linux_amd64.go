@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -128,7 +129,7 @@ func (t *tracer) enter(pid int, k *task) {
 	}
 	t.result.Calls = append(t.result.Calls, c)
 	k.call = len(t.result.Calls)
-	if counts(c.Op, t.spec.Mode, t.spec.Errno) && (t.spec.Skip == nil || !t.spec.Skip(c)) {
+	if t.spec.counts(c) {
 		t.result.Points++
 		if n := t.result.Points; n == t.spec.K || n > t.spec.K && t.spec.Stay && t.spec.K > 0 {
 			t.result.Struck = true
@@ -202,7 +203,15 @@ func (t *tracer) describe(pid int, regs *syscall.PtraceRegs) (Call, bool) {
 	}
 	c.Path = t.below(abs)
 	if s.to != 0 {
-		c.To = t.below(t.path(pid, regs, s.dir2, s.to))
+		to := t.path(pid, regs, s.dir2, s.to)
+		c.To = t.below(to)
+		c.Idle = s.op == Link && exists(to)
+	}
+	switch s.op {
+	case Mkdir:
+		c.Idle = exists(abs)
+	case Remove, Rename:
+		c.Idle = !exists(abs)
 	}
 	if s.size != 0 {
 		c.Size = int64(*argument(regs, s.size))
@@ -211,6 +220,12 @@ func (t *tracer) describe(pid int, regs *syscall.PtraceRegs) (Call, bool) {
 		return c, false
 	}
 	return c, true
+}
+
+// exists reports whether there is something at a path, also if nobody can tell.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // changes reports whether an open makes or empties a file.
