@@ -251,28 +251,39 @@ func TestRacedTestsExist(t *testing.T) {
 	}
 }
 
-func TestMemoryOfKilledChecksIsFreed(t *testing.T) {
-	own := memoryFolder()
+func TestMemoryOfChecks(t *testing.T) {
+	own, free := memoryFolder(t.TempDir())
 	if own == "" {
 		t.Skip("no file system in memory with enough room")
 	}
-	defer os.RemoveAll(own)
 	ended := exec.Command("true")
 	if err := ended.Run(); err != nil {
 		t.Fatal(err)
 	}
-	left := filepath.Join(filepath.Dir(own), "reconcile-check-"+strconv.Itoa(ended.Process.Pid))
-	if err := os.MkdirAll(filepath.Join(left, "tree"), 0o700); err != nil {
+	root, pid := t.TempDir(), strconv.Itoa(ended.Process.Pid)
+	left, freeLeft := memoryFolder(root)
+	defer freeLeft()
+	beside, freeBeside := memoryFolder(root)
+	if left == own || beside == own || beside == left {
+		t.Errorf("two roots, and two checks of one: %s, %s, %s", own, left, beside)
+	}
+	freeBeside()
+	link := left + ".owner"
+	if err := errors.Join(os.Mkdir(filepath.Join(left, "tree"), 0o700), os.Remove(link), os.Symlink(pid, link)); err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(left)
-	if again := memoryFolder(); again != own {
-		t.Errorf("folder %q, want %q", again, own)
+	again, _ := memoryFolder(root)
+	if again != left {
+		t.Errorf("the next check of a root has %q, want %q", again, left)
 	}
-	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the folder of a check that ended: %v, want none", err)
+	if _, err := os.Stat(filepath.Join(left, "tree")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what a check left that ended: %v, want none", err)
 	}
 	if _, err := os.Stat(own); err != nil {
 		t.Errorf("the folder of a check that runs: %v", err)
+	}
+	free()
+	if _, err := os.Lstat(own); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a folder that was freed: %v", err)
 	}
 }

@@ -69,8 +69,8 @@ func run(ctx context.Context, args []string, out io.Writer) int {
 		c.env = append(c.env, mutants.Sweep+"=all")
 	}
 	if os.Getenv("TMPDIR") == "" {
-		if dir := memoryFolder(); dir != "" {
-			defer os.RemoveAll(dir)
+		if dir, free := memoryFolder(root); dir != "" {
+			defer free()
 			c.env = append(c.env, "TMPDIR="+dir)
 		}
 	}
