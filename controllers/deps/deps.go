@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"reconcile.dev/reconcile/controllers/manifests"
+	"reconcile.dev/reconcile/schemas"
 )
 
 // The states of a dependency; "" where a language does not say which package an import is of.
@@ -47,13 +48,19 @@ type Dependency struct {
 	dir string // of the manifest
 	src manifests.Dependency
 	api map[string]int
+	of  map[string]map[string]bool // the imported packages, and the names of each that are used; of Go
 }
 
-// About describes the installed version of a dependency by local files.
-type About func(ecosystem, name, version string) (deprecated, engine string)
+// Installed describes the installed versions of dependencies by local files.
+type Installed interface {
+	// About returns the notice that a dependency is deprecated, and the version of the language that it needs; "" for what is not known.
+	About(ecosystem, name, version string) (deprecated, engine string)
+	// DeprecatedNames returns the notices of the exported names of one of its packages that are deprecated.
+	DeprecatedNames(ecosystem, name, version, pkg string) map[string]string
+}
 
-// Track relates manifests and lock files to source files. about may be nil.
-func Track(all []*manifests.Manifest, files []File, about About) []*Dependency {
+// Track relates manifests and lock files to source files. installed may be nil.
+func Track(all []*manifests.Manifest, files []File, installed Installed) []*Dependency {
 	t := &tracker{own: map[string]bool{}, undeclared: map[string]*Dependency{}}
 	for _, m := range all {
 		if !m.Lock {
@@ -81,7 +88,7 @@ func Track(all []*manifests.Manifest, files []File, about About) []*Dependency {
 		}
 	}
 	for _, d := range t.list {
-		d.finish(engines[d.Ecosystem+" "+d.dir], about)
+		d.finish(engines[d.Ecosystem+" "+d.dir], t.meant(d), installed)
 	}
 	slices.SortStableFunc(t.list, func(a, b *Dependency) int {
 		return cmp.Or(strings.Compare(a.Ecosystem, b.Ecosystem), strings.Compare(a.Name, b.Name), strings.Compare(a.Manifest, b.Manifest))
@@ -99,7 +106,7 @@ func (t *tracker) declare(m *manifests.Manifest) {
 	for _, d := range m.Dependencies {
 		t.list = append(t.list, &Dependency{Name: d.Name, Ecosystem: m.Ecosystem, Version: d.Version, ImportPath: importName(m.Ecosystem, d.Name),
 			DevOnly: d.Dev, Direct: !d.Indirect, Deprecated: d.Deprecated, Manifest: fmt.Sprintf("%s:%d", m.Path, max(d.Line, 1)),
-			dir: path.Dir(m.Path), src: d, api: map[string]int{}, UsedIn: []string{}, CommonAPIs: []API{}})
+			dir: path.Dir(m.Path), src: d, api: map[string]int{}, of: map[string]map[string]bool{}, UsedIn: []string{}, CommonAPIs: []API{}})
 	}
 }
 
@@ -151,6 +158,12 @@ func (t *tracker) use(file string, i imported) {
 	best.UsedIn = append(best.UsedIn, fmt.Sprintf("%s:%d", file, i.line))
 	for name, n := range i.apis {
 		best.api[name] += n
+		if _, of, ok := strings.Cut(name, "."); ok && i.ecosystem == manifests.Go && best.of != nil {
+			if best.of[i.path] == nil {
+				best.of[i.path] = map[string]bool{}
+			}
+			best.of[i.path][of] = true
+		}
 	}
 }
 
@@ -200,22 +213,47 @@ func (d *Dependency) provides(p string) bool {
 	return p == d.ImportPath || sep != "" && strings.HasPrefix(p, d.ImportPath+sep)
 }
 
-// finish sums up the uses of a dependency.
-func (d *Dependency) finish(engine string, about About) {
+// meant returns the declared dependency whose name is similar to that of an undeclared one; "" if none is.
+func (t *tracker) meant(d *Dependency) string {
+	var names []string
+	for _, other := range t.list {
+		if d.State == Undeclared && other.Ecosystem == d.Ecosystem && other.Manifest != "" {
+			names = append(names, other.ImportPath)
+		}
+	}
+	return schemas.GuessWord(d.Name, names)
+}
+
+// finish sums up the uses of a dependency. meant is a declared one with a similar name.
+func (d *Dependency) finish(engine, meant string, installed Installed) {
 	for name, n := range d.api {
 		d.CommonAPIs = append(d.CommonAPIs, API{name, n})
 	}
 	slices.SortFunc(d.CommonAPIs, func(a, b API) int { return cmp.Or(b.Uses-a.Uses, strings.Compare(a.Name, b.Name)) })
 	d.CommonAPIs = d.CommonAPIs[:min(len(d.CommonAPIs), 10)]
 	if d.State == Undeclared {
-		d.Warnings = append(d.Warnings, "it is imported, and in no manifest: declare it")
+		w := "it is imported, and in no manifest: declare it"
+		if meant != "" {
+			w += ", or import " + meant + ", which is declared"
+		}
+		d.Warnings = append(d.Warnings, w)
 		return
 	}
-	needs := d.src.Engine
-	if about != nil {
-		deprecated, other := about(d.Ecosystem, d.Name, cmp.Or(d.Locked, d.Version))
+	needs, old := d.src.Engine, []string(nil)
+	if installed != nil {
+		version := cmp.Or(d.Locked, d.Version)
+		deprecated, other := installed.About(d.Ecosystem, d.Name, version)
 		d.Deprecated, needs = cmp.Or(d.Deprecated, deprecated), cmp.Or(needs, other)
+		for pkg, names := range d.of {
+			for name, why := range installed.DeprecatedNames(d.Ecosystem, d.Name, version, pkg) {
+				if names[name] {
+					old = append(old, fmt.Sprintf("%s.%s is deprecated: %s", path.Base(pkg), name, why))
+				}
+			}
+		}
 	}
+	slices.Sort(old)
+	d.Warnings = append(d.Warnings, old[:min(len(old), 10)]...)
 	switch {
 	case len(d.UsedIn) > 0:
 		d.State = Used

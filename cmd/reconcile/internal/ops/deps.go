@@ -1,9 +1,13 @@
 package ops
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +22,7 @@ import (
 	"reconcile.dev/reconcile/controllers/languages"
 	"reconcile.dev/reconcile/controllers/manifests"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/shorten"
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/regular"
 )
@@ -142,7 +147,7 @@ func (p *project) track(ctx context.Context, declared, sources []string) (all []
 	for i, t := range texts {
 		files[i] = deps.File(t)
 	}
-	return deps.Track(found, files, moduleCache{dir: p.env.moduleDir()}.about), unread, nil
+	return deps.Track(found, files, moduleCache{dir: p.env.moduleDir()}), unread, nil
 }
 
 // settled reports whether files were last changed clearly before a time: a later change of the others may not change their times.
@@ -176,11 +181,70 @@ func (e Env) moduleDir() string {
 	return filepath.Join(home, "go", "pkg", "mod")
 }
 
-// moduleCache reads the go.mod files that Go's commands have downloaded.
+// moduleCache reads the modules that Go's commands have downloaded; see [deps.Installed].
 type moduleCache struct{ dir string }
 
-// about returns the state of a module in the latest go.mod there, and the version of Go that the given version needs.
-func (c moduleCache) about(ecosystem, name, version string) (deprecated, engine string) {
+// DeprecatedNames returns the functions, types, constants and variables of a package of Go whose comments say "Deprecated:".
+func (c moduleCache) DeprecatedNames(ecosystem, name, version, pkg string) map[string]string {
+	escaped, err := module.EscapePath(name)
+	if ecosystem != manifests.Go || c.dir == "" || err != nil || !semver.IsValid(version) {
+		return nil
+	}
+	dir := filepath.Join(c.dir, filepath.FromSlash(escaped)+"@"+version, filepath.FromSlash(strings.TrimPrefix(pkg, name)))
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	found := map[string]string{}
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
+			continue
+		}
+		text, err := regular.ReadPathUpTo(filepath.Join(dir, e.Name()), largestManifest)
+		if err != nil || !bytes.Contains(text, []byte("Deprecated:")) {
+			continue
+		}
+		if f, _ := parser.ParseFile(token.NewFileSet(), "", text, parser.ParseComments|parser.SkipObjectResolution); f != nil {
+			deprecatedIn(f, found)
+		}
+	}
+	return found
+}
+
+// deprecatedIn adds the exported names of a file that are deprecated, with what their comments say of it.
+func deprecatedIn(f *ast.File, found map[string]string) {
+	note := func(id *ast.Ident, comments ...*ast.CommentGroup) {
+		for _, c := range comments {
+			for p := range strings.SplitSeq(c.Text(), "\n\n") {
+				if why, ok := strings.CutPrefix(strings.Join(strings.Fields(p), " "), "Deprecated: "); ok && id.IsExported() {
+					found[id.Name] = shorten.Text(why, 200)
+				}
+			}
+		}
+	}
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Recv == nil {
+				note(d.Name, d.Doc)
+			}
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				switch s := s.(type) {
+				case *ast.TypeSpec:
+					note(s.Name, d.Doc, s.Doc)
+				case *ast.ValueSpec:
+					for _, id := range s.Names {
+						note(id, d.Doc, s.Doc)
+					}
+				}
+			}
+		}
+	}
+}
+
+// About returns the state of a module in the latest go.mod there, and the version of Go that the given version needs.
+func (c moduleCache) About(ecosystem, name, version string) (deprecated, engine string) {
 	escaped, err := module.EscapePath(name)
 	if ecosystem != manifests.Go || c.dir == "" || err != nil {
 		return "", ""
