@@ -92,7 +92,7 @@ func strikePipeline(t *testing.T, name string, every int, tree func(*testing.T) 
 			fixture := func() (crashtest.Spec, error) {
 				var err error
 				if k != nil {
-					err = errors.Join(os.RemoveAll(filepath.Dir(k.dir)), os.RemoveAll(k.home))
+					err = errors.Join(os.RemoveAll(filepath.Dir(k.dir)), os.RemoveAll(k.home), os.RemoveAll(filepath.Dir(k.bin)))
 				}
 				k = tree(t)
 				return crashtest.Spec{Cmd: []string{k.bin, "-q"}, Dir: k.dir, Root: k.dir, Env: k.env, Mode: b.mode}, err

@@ -25,8 +25,9 @@ type Job struct {
 	// Narrowed says that the tool checks more than requested, so that only its findings in Asked count.
 	Narrowed bool
 	Asked    []string
-	// Removed are files that are gone. With some, a finding elsewhere counts, too, unless the tool had it in the commit before.
-	Removed []string
+	// Uses says that it also looks at what uses files that changed. A finding elsewhere counts, too, unless the tool had it in the commit before.
+	Uses    bool
+	Removed []string // files that are gone
 	// Own is the command of the team that checks the whole folder, and runs in place of the tool's.
 	Own []string
 }

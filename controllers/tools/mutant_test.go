@@ -8,10 +8,13 @@ import (
 
 // faults are those that let a change pass because less is looked at.
 var faults = []mutants.Mutant{
-	{"nothing looks at what used a removed file", "removals.go", "if len(gone) == 0 || !t.Role.joins() {", "if true {", "TestRemovals"},
-	{"a linter of files judges what used a removed one", "removals.go", "(r.ByPackage() || !r.Named())", "true", "TestRemovals"},
-	{"packages that import a removed file are passed over", "removals.go", "folders[checks.Folder(f)] == \"\" && !slices.Contains(j.Asked, f)", "!slices.Contains(j.Asked, f)", "TestRemovals"},
-	{"a package that is gone has no users", "removals.go", "return !hasFolder(left, checks.Folder(f))", "return false", "TestRemovals"},
+	{"nothing looks at what used a removed file", "uses.go", "if len(gone)+len(edited) == 0 || !t.Role.joins() {", "if len(edited) == 0 {", "TestUses"},
+	{"nothing looks at what uses a file that changed", "uses.go", "if t.Category != checks.TypeChecker {", "if true {", "TestUses"},
+	{"what mentions a file that changed is passed over", "uses.go", "slices.Concat(j.Asked, c.Mention(edited, slices.DeleteFunc(left, asked)))", "j.Asked", "TestUses"},
+	{"what uses a file that changed is not held against it", "uses.go", "j.Narrowed, j.Uses, j.Removed, j.Files = true, true, gone, nil", "j.Narrowed, j.Uses, j.Removed, j.Files = true, false, gone, nil", "TestUses"},
+	{"a linter of files judges what used a removed one", "uses.go", "(r.ByPackage() || !r.Named())", "true", "TestUses"},
+	{"packages that import a removed file are passed over", "uses.go", "c.Folders[checks.Folder(f)] == \"\" && !asked(f)", "!asked(f)", "TestUses"},
+	{"a package that is gone has no users", "uses.go", "return !hasFolder(left, checks.Folder(f))", "return false", "TestUses"},
 	{"a tool of another folder is replaced", "discover.go", " && o.Folder == t.Folder", "", "TestDiscover"},
 	{"a folder without its manifest is output", "outputs.go", "if pattern != \"\" {", "if false {", "TestOutputs"},
 	{"a folder hides others that begin so", "outputs.go", "\"/\"+folder+\"/\"", "folder+\"/\"", "TestOutputs"},

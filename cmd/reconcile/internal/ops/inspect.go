@@ -132,8 +132,8 @@ func (p *project) jobs(ctx context.Context, q *CheckRequest, categories []checks
 	}
 	p.findScripts(slices.Concat(files, all))
 	jobs := tools.Jobs(p.tools, files, all)
-	if len(p.gone) > 0 {
-		if jobs, err = p.removals(ctx, jobs); err != nil {
+	if p.narrow {
+		if jobs, err = p.uses(ctx, jobs); err != nil {
 			return nil, err
 		}
 	}
@@ -163,19 +163,23 @@ func (p *project) checkable(file string) bool {
 	return tools.Checkable(file) || toolscan.ScriptLanguage(p.root, file) != ""
 }
 
-// removals adds the checks that tell whether something still uses the files that are gone.
-func (p *project) removals(ctx context.Context, jobs []tools.Job) ([]tools.Job, error) {
+// uses adds the checks that tell whether something that uses the files that changed, or are gone, still can.
+func (p *project) uses(ctx context.Context, jobs []tools.Job) ([]tools.Job, error) {
 	all, err := p.allFiles()
 	if err != nil {
 		return nil, err
 	}
-	var folders map[string]string
-	if slices.ContainsFunc(p.tools, func(t tools.Discovered) bool { return t.Role.ByPackage() }) {
-		if folders, err = p.users(ctx, p.gone); err != nil {
+	c := tools.Change{Files: p.files, Removed: p.gone, All: all, Mention: func(of, among []string) []string {
+		return checks.RelatedTests(of, among, nil, p.source).Files
+	}}
+	if changed := slices.Concat(p.files, p.gone); slices.ContainsFunc(p.tools, func(t tools.Discovered) bool {
+		return t.Role.ByPackage() && slices.ContainsFunc(changed, t.Concerns)
+	}) {
+		if c.Folders, err = p.users(ctx, changed); err != nil {
 			return nil, err
 		}
 	}
-	jobs, p.unjudged = tools.Removals(jobs, p.tools, p.gone, all, folders)
+	jobs, p.unjudged = tools.Uses(jobs, p.tools, c)
 	return jobs, nil
 }
 

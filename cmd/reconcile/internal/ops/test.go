@@ -240,15 +240,18 @@ func (p *project) selectTests(ctx context.Context, all []string) (*checks.Select
 				return nil, err
 			}
 		}
-		s := checks.RelatedTests(p.files, own, packages, func(file string) []byte {
-			data, _ := p.text(file, largestSource) // of one that cannot be read its name still counts
-			return data
-		})
+		s := checks.RelatedTests(p.files, own, packages, p.source)
 		for _, f := range s.Files {
 			out.Add(f, s.Why[f])
 		}
 	}
 	return out, nil
+}
+
+// source is the text of a file for those who look for what it mentions; of one that cannot be read, or is too large, the name still counts.
+func (p *project) source(file string) []byte {
+	data, _ := p.text(file, largestSource)
+	return data
 }
 
 // users are the folders of the packages of files that changed, and of those that import one of them, by the index; each with why.

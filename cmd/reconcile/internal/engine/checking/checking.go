@@ -199,7 +199,7 @@ func (c *Checker) one(ctx context.Context, j tools.Job) (checks.Check, error) {
 		return check, err
 	}
 	in, elsewhere := j.Scope(ended.Report.Findings)
-	fresh, old, why, err := c.sinceRemoval(ctx, j, elsewhere)
+	fresh, old, why, err := c.sinceChange(ctx, j, elsewhere)
 	if err != nil {
 		return check, err
 	}
@@ -207,7 +207,7 @@ func (c *Checker) one(ctx context.Context, j tools.Job) (checks.Check, error) {
 	c.settle(&check, j, ended, old)
 	if why != "" && check.Outcome == checks.Passed {
 		check.Outcome = checks.Unknown
-		check.Reason += ", and nobody knows which of them come from what was removed: " + why
+		check.Reason += ", and nobody knows which of them come from the change: " + why
 	}
 	if j.Own != nil && check.Outcome == checks.Unknown && !ended.TimedOut {
 		j.Own = nil // the tool itself may say more than the command of the team

@@ -10,10 +10,10 @@ import (
 	"reconcile.dev/reconcile/controllers/tools"
 )
 
-// sinceRemoval divides the findings of a job in files that did not change: those that the tool does not have in the commit before, and the number of
+// sinceChange divides the findings of a job in files that did not change: those that the tool does not have in the commit before, and the number of
 // the others. why says why it is unknown which are new; "" if it is known. An error says that ctx ended.
-func (c *Checker) sinceRemoval(ctx context.Context, j tools.Job, elsewhere []checks.Finding) (fresh []checks.Finding, old int, why string, err error) {
-	if len(j.Removed) == 0 || len(elsewhere) == 0 {
+func (c *Checker) sinceChange(ctx context.Context, j tools.Job, elsewhere []checks.Finding) (fresh []checks.Finding, old int, why string, err error) {
+	if !j.Uses || len(elsewhere) == 0 {
 		return nil, len(elsewhere), "", nil
 	}
 	b := &bases{checker: c, d: Diagnosing{Base: c.Base}}
