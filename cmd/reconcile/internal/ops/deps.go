@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"go/ast"
+	"go/build"
 	"go/parser"
 	"go/token"
 	"os"
@@ -197,8 +198,8 @@ func (c moduleCache) DeprecatedNames(ecosystem, name, version, pkg string) map[s
 	}
 	found := map[string]string{}
 	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
-			continue
+		if ours, err := build.Default.MatchFile(dir, e.Name()); !ours || err != nil || strings.HasSuffix(e.Name(), "_test.go") {
+			continue // of another system
 		}
 		text, err := regular.ReadPathUpTo(filepath.Join(dir, e.Name()), largestManifest)
 		if err != nil || !bytes.Contains(text, []byte("Deprecated:")) {
