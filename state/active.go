@@ -3,13 +3,9 @@ package state
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"fmt"
-	"os"
 	"slices"
 	"sync"
-
-	"github.com/cespare/xxhash/v2"
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/regular"
@@ -21,6 +17,7 @@ import (
 // activeLoad loads the active objects of a tree.
 type activeLoad struct {
 	store   *Store
+	look    bool // nothing is decided: what changed since the tree was settled is not asked for
 	first   *freshScan
 	base    *base
 	model   *model
@@ -28,14 +25,16 @@ type activeLoad struct {
 	woken   map[int]bool     // the indices of dormant objects with a changed file
 	known   map[string]*file // the content of changed files when the tree was settled
 	records *cacheReader
-	files   []*file     // as they are in the cache
-	want    []scanEntry // files to read
+	later   map[string]*file // what the cache got after the tree was settled
+	files   []*file          // as they are in the cache, those that are in later excepted
+	changed []*file          // as they are in later
+	want    []scanEntry      // files to read
 }
 
 // loadActive is LoadChanged without the dormant objects. If sum is nil, it did nothing, and the caller must load
-// everything.
-func (s *Store) loadActive(ctx context.Context) (t *Tree, changed []schemas.Ref, sum *Summary, err error) {
-	if s.model != nil || s.opts.NoCache || s.freshScan == nil {
+// everything. To look, it scans the tree itself, also while other processes run.
+func (s *Store) loadActive(ctx context.Context, look bool) (t *Tree, changed []schemas.Ref, sum *Summary, err error) {
+	if s.model != nil || s.opts.NoCache || !look && s.freshScan == nil {
 		return nil, nil, nil, nil
 	}
 	settings := s.readSettings()
@@ -45,17 +44,23 @@ func (s *Store) loadActive(ctx context.Context) (t *Tree, changed []schemas.Ref,
 	}
 	m := newModel(s.layout())
 	m.settings = settings
-	s.readJournals(m)
-	if m.journaled() {
-		return nil, nil, nil, nil
-	}
+	s.readJournals(m) // before the scan, as load does
 	gen := s.generation()
 	was, ok := s.readSettled()
-	due := was.Summary.Archive
-	if !ok || !due.IsZero() && !s.opts.Now().Before(due) || !s.freshScanValid(gen) || s.freshScan.hasErrors() {
+	if !ok || !s.applies(was) || !look && (m.journaled() || was.archives(s.opts.Now())) {
 		return nil, nil, nil, nil
 	}
-	l := &activeLoad{store: s, first: s.freshScan, model: m, woken: map[int]bool{}, known: map[string]*file{}}
+	if look {
+		s.freshScan = &freshScan{gen: gen, layout: m.layout}
+		if err := s.freshScan.scan(ctx, s.root); err != nil {
+			return nil, nil, nil, fmt.Errorf("load the tree %s: %w", s.dir, err)
+		}
+		s.freshScan.at = s.opts.FileNow()
+	}
+	if !s.freshScanValid(gen) || s.freshScan.hasErrors() {
+		return nil, nil, nil, nil
+	}
+	l := &activeLoad{store: s, look: look, first: s.freshScan, model: m, woken: map[int]bool{}, known: map[string]*file{}}
 	if l.base = s.readBase(was, m); l.base == nil || !s.shouldSkipDormant(l.base) || !l.openCache(was) {
 		return nil, nil, nil, nil
 	}
@@ -88,10 +93,11 @@ func (l *activeLoad) load(ctx context.Context, was settled) (changed []schemas.R
 	if err != nil || len(troubles) > 0 {
 		return nil, false, err
 	}
+	read = append(read, l.changed...)
 	for _, f := range append(l.files, read...) {
 		m.put(f)
 	}
-	if !l.wakeAffected(read) {
+	if !l.wakeAffected(read) || !m.wake(m.dormantInJournals()...) {
 		return nil, false, nil
 	}
 	l.store.crossCheckAll(m, "")
@@ -101,11 +107,14 @@ func (l *activeLoad) load(ctx context.Context, was settled) (changed []schemas.R
 	}
 	m.declared = l.store.newDeclaredOutputs(m)
 	m.declared.refresh(m.declared.paths())
+	if l.look {
+		return nil, true, nil
+	}
 	changed, ok = l.store.since(m, was, l.base, l.known).refs()
 	return changed, ok, nil
 }
 
-// wakeAffected wakes the dormant objects that changed files concern, of which some were read again.
+// wakeAffected wakes the dormant objects that changed files concern, of which some are not as in the base.
 func (l *activeLoad) wakeAffected(read []*file) bool {
 	m := l.model
 	for _, f := range read {
@@ -214,38 +223,15 @@ func (l *activeLoad) collect() {
 				continue
 			}
 		}
+		if known := l.later[is.path]; known.current(is) {
+			l.changed = append(l.changed, known)
+			continue
+		}
 		l.want = append(l.want, is)
 	}
 }
 
-// cacheReader reads single records of the cache.
-type cacheReader struct {
-	*os.File
-	decoder *decoder
-	window  []byte // what was read last, which begins at from
-	from    int64
-	ahead   int // how many bytes are read at once
-}
-
-// One record that is read alone, and records that are read in their order.
-const readOne, readMany = 4 << 10, 128 << 10
-
-// bytes returns n bytes of the cache, valid until the next call; nil if they are not there.
-func (c *cacheReader) bytes(at int64, n int) []byte {
-	if at < c.from || at+int64(n) > c.from+int64(len(c.window)) {
-		size := max(n, c.ahead)
-		if cap(c.window) < size {
-			c.window = make([]byte, size)
-		}
-		got, _ := c.ReadAt(c.window[:size], at) // less at the end of the file
-		if c.window, c.from = c.window[:got], at; got < n {
-			return nil
-		}
-	}
-	return c.window[at-c.from:][:n]
-}
-
-// openCache opens the cache, and reads its data about inputs if the tree has inputs.
+// openCache opens the cache, and reads what it got since the tree was settled, and its data about inputs if the tree has inputs.
 func (l *activeLoad) openCache(was settled) bool {
 	c := l.store.cache
 	f, fi, err := regular.Open(l.store.root, cachePath)
@@ -257,97 +243,36 @@ func (l *activeLoad) openCache(was settled) bool {
 	if whole && len(was.Globs) > 0 {
 		whole = c.loadInputs(f, blocks)
 	}
-	if !whole || !l.describesCache(fi.Size()) {
+	if !whole || !l.describesCache(fi.Size()) || !l.readLater(blocks) {
 		f.Close()
 		return false
 	}
-	c.records = int(l.base.records)
+	c.records = int(l.base.records) + len(l.later)
 	return true
 }
 
 // describesCache reports whether the base has the offsets of this cache: a process that only looks may have written it again since. A cache
 // that grew much, by looks without a run, is compacted by a load of everything.
 func (l *activeLoad) describesCache(size int64) bool {
-	var last baseFile
-	for i := range l.base.len() {
-		if f := l.base.file(i); f.at > last.at && !l.base.thawedFile(i) {
-			last = f
+	last := l.base.last
+	return last.at == 0 || size <= 2*int64(last.at)+maxLookGrowth && l.records.read(last) != nil
+}
+
+// readLater reads the blocks of files behind the last record that the base has.
+func (l *activeLoad) readLater(blocks []block) bool {
+	first, _ := slices.BinarySearchFunc(blocks, int64(l.base.last.at), func(b block, at int64) int { return cmp.Compare(b.at, at) })
+	parts, ok := l.store.cache.decodeBlocks(l.records.File, blocks[first:], "")
+	l.later = map[string]*file{}
+	for _, p := range parts {
+		for _, f := range p.files {
+			l.later[f.path] = f
 		}
 	}
-	return last.at == 0 || size <= 2*int64(last.at)+maxLookGrowth && l.records.read(last) != nil
+	return ok
 }
 
 // maxLookGrowth is how many bytes looks may add to a cache of any size.
 const maxLookGrowth = 4 << 20
-
-// read returns the cached content of a file; nil if it does not match the base.
-func (c *cacheReader) read(was baseFile) *file {
-	head := c.bytes(int64(was.at), recordHeader)
-	if was.at == 0 || head == nil {
-		return nil
-	}
-	size, sum := binary.LittleEndian.Uint32(head), binary.LittleEndian.Uint32(head[4:])
-	if size > maxBlock {
-		return nil
-	}
-	record := slices.Clone(c.bytes(int64(was.at)+recordHeader, int(size))) // decoded, it is pointed into
-	if record == nil || sum != uint32(xxhash.Sum64(record)) {
-		return nil
-	}
-	c.decoder.B, c.decoder.Bad = record, false
-	f := c.decoder.file()
-	if c.decoder.Bad || f.racy || hashOf(f.path) != was.path || f.content() != was.content {
-		return nil
-	}
-	f.at = int64(was.at)
-	return f
-}
-
-// ownedFiles reads the files of dormant objects from the cache.
-type ownedFiles struct {
-	base    *base
-	records *cacheReader
-	first   []int32 // by owner: where its files begin in files; nil until they are asked for
-	files   []int32 // the indices of files in base, by owner
-}
-
-// of returns the files of the object with that index; nil if one of them is not there.
-func (o *ownedFiles) of(i int) (files []*file) {
-	o.sort()
-	for _, at := range o.files[o.first[i]:o.first[i+1]] {
-		f := o.records.read(o.base.file(int(at)))
-		if f == nil {
-			return nil
-		}
-		files = append(files, f)
-	}
-	return files
-}
-
-// sort sorts the files of the base by the dormant object that owns them.
-func (o *ownedFiles) sort() {
-	if o.first != nil {
-		return
-	}
-	b := o.base
-	o.first = make([]int32, len(b.thawed)+len(b.recent)+2)
-	each := func(visit func(i, owner int)) {
-		for i := range b.len() {
-			if owner := b.owner(i); owner > 0 && !b.thawedFile(i) {
-				visit(i, owner)
-			}
-		}
-	}
-	each(func(_, owner int) { o.first[owner+1]++ })
-	for n := 1; n < len(o.first); n++ {
-		o.first[n] += o.first[n-1]
-	}
-	o.files = make([]int32, o.first[len(o.first)-1])
-	each(func(i, owner int) {
-		o.files[o.first[owner]] = int32(i)
-		o.first[owner]++
-	})
-}
 
 // reader returns what reads a dormant object: from the cache, else with the whole tree. Then the store must reload everything before its next
 // use.
@@ -380,7 +305,7 @@ func (s *Store) LoadChanged(ctx context.Context, some bool) (t *Tree, changed []
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.needsFullLoad.Store(false); some {
-		if t, changed, was, err = s.loadActive(ctx); was != nil || err != nil {
+		if t, changed, was, err = s.loadActive(ctx, false); was != nil || err != nil {
 			return t, changed, was, err
 		}
 	}
@@ -396,12 +321,12 @@ func (s *Store) LoadChanged(ctx context.Context, some bool) (t *Tree, changed []
 	return t, changed, was, nil
 }
 
-// LoadLazily is Load for a caller that reads a few objects: after Fresh, which scans, dormant objects are loaded when they are asked for.
+// LoadLazily is Load for a caller that reads a few objects: dormant ones are loaded when they are asked for.
 func (s *Store) LoadLazily(ctx context.Context) (*Tree, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.needsFullLoad.Store(false)
-	if t, _, was, err := s.loadActive(ctx); was != nil || err != nil {
+	if t, _, was, err := s.loadActive(ctx, true); was != nil || err != nil {
 		return t, err
 	}
 	return s.load(ctx, true)

@@ -15,8 +15,8 @@ import (
 
 const (
 	basePath      = cacheDir + "/base"
-	baseVersion   = "reconcile settled tree 3\n"
-	baseHeader    = len(baseVersion) + 11*8 // the numbers of baseNumbers
+	baseVersion   = "reconcile settled tree 4\n"
+	baseHeader    = len(baseVersion) + 14*8 // the numbers of baseNumbers
 	baseInputSize = 2 * 8
 )
 
@@ -27,18 +27,20 @@ type baseNumbers struct {
 	frozen            uint64 // the hash of the file of frozen objects
 	live              fingerprint
 	files, inputs     uint64
-	rest              uint64 // bytes of what follows the files and inputs
+	rest              uint64   // bytes of what follows the files and inputs
+	last              baseFile // the path, content and offset of the last record in the cache
 }
 
 func (n *baseNumbers) put(b []byte) {
-	for i, v := range []uint64{n.key, n.hash, n.settings, n.records, n.frozen, n.live.A, n.live.B, uint64(n.live.Files), n.files, n.inputs, n.rest} {
+	for i, v := range []uint64{n.key, n.hash, n.settings, n.records, n.frozen, n.live.A, n.live.B, uint64(n.live.Files), n.files, n.inputs, n.rest,
+		n.last.path, n.last.content, n.last.at} {
 		binary.LittleEndian.PutUint64(b[8*i:], v)
 	}
 }
 
 func readBaseNumbers(b []byte) (n baseNumbers) {
 	v := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
-	return baseNumbers{v(0), v(1), v(2), v(3), v(4), fingerprint{v(5), v(6), int(v(7))}, v(8), v(9), v(10)}
+	return baseNumbers{v(0), v(1), v(2), v(3), v(4), fingerprint{v(5), v(6), int(v(7))}, v(8), v(9), v(10), baseFile{path: v(11), content: v(12), at: v(13)}}
 }
 
 // content returns a hash of the file's content; of an unread file, a hash of its stat.
@@ -106,13 +108,17 @@ func (m *model) encodeBase(key, records uint64, clocks []schemas.Ref, dormant *n
 	for i := range dormant.files {
 		add(&dormant.files[i])
 	}
+	if m.dormant != nil {
+		n.last = m.dormant.base.last
+	}
 	var hash fingerprinter
 	for p, f := range m.files {
-		owner := dormant.owners[m.refOf(f)]
-		if owner != isFrozen {
-			e := f.inBase(&hash, p)
-			e.owner = owner
+		e := f.inBase(&hash, p)
+		if e.owner = dormant.owners[m.refOf(f)]; e.owner != isFrozen {
 			add(&e)
+		}
+		if e.at > n.last.at {
+			n.last = e
 		}
 	}
 	for p, f := range m.inputs.files {
@@ -159,7 +165,7 @@ func (s *Store) decodeBase(data []byte, key, hash uint64) *base {
 	if uint64(len(rest)) != baseFileSize*n.files+baseInputSize*n.inputs+n.rest {
 		return nil
 	}
-	b := &base{settings: n.settings, records: n.records, live: n.live, files: make([]baseFile, n.files), inputs: make([]baseInput, n.inputs)}
+	b := &base{settings: n.settings, records: n.records, live: n.live, last: n.last, files: make([]baseFile, n.files), inputs: make([]baseInput, n.inputs)}
 	for i := range b.files {
 		b.files[i], rest = readBaseFile(rest), rest[baseFileSize:]
 	}
@@ -194,8 +200,7 @@ func (s *Store) decodeBase(data []byte, key, hash uint64) *base {
 
 // readBase returns the base that belongs to was; nil if it is missing or does not apply to this process.
 func (s *Store) readBase(was settled, m *model) *base {
-	if s.opts.NoCache || was.Build != s.opts.Build || s.opts.Now().Before(was.At) ||
-		was.Folders.Specs != m.layout.specs || was.Folders.State != m.layout.state {
+	if !s.applies(was) || was.Folders.Specs != m.layout.specs || was.Folders.State != m.layout.state {
 		return nil
 	}
 	data, err := regular.Read(s.root, basePath)
@@ -220,6 +225,12 @@ type settled struct {
 	Base    uint64          `json:"base"` // the hash of the base's file
 	At      time.Time       `json:"at"`
 	Summary Summary         `json:"summary"`
+}
+
+// archives reports whether a spec is due for the archive.
+func (was settled) archives(now time.Time) bool {
+	due := was.Summary.Archive
+	return !due.IsZero() && !now.Before(due)
 }
 
 func (s *Store) readSettled() (settled, bool) {

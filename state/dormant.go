@@ -413,6 +413,18 @@ func (m *model) wake(indices ...int) bool {
 	return true
 }
 
+// dormantInJournals returns the indices of the dormant objects about which a journal says something.
+func (m *model) dormantInJournals() (indices []int) {
+	for _, v := range m.journals {
+		for ref := range v.owners {
+			if i := m.dormant.find(ref); i >= 0 {
+				indices = append(indices, i)
+			}
+		}
+	}
+	return indices
+}
+
 // wakeAsked wakes the objects of which a tree has other entries.
 func (s *Store) wakeAsked() {
 	if s.model == nil || s.model.dormant == nil {

@@ -3,6 +3,7 @@ package state
 import (
 	"context"
 	"iter"
+	"os"
 	"slices"
 	"time"
 
@@ -15,14 +16,10 @@ import (
 // journal has entries, the program is the same, and no object is due yet. It reads no file of the tree.
 func (s *Store) Fresh() (Summary, bool) {
 	was, ok := s.readSettled()
-	if !ok || s.opts.NoCache || was.Build != s.opts.Build || s.journalsInUse() || s.treeLockExists() {
+	if !ok || !s.applies(was) || s.journalsInUse() || s.treeLockExists() {
 		return Summary{}, false
 	}
-	now := s.opts.Now()
-	if now.Before(was.At) {
-		return Summary{}, false
-	}
-	due := !was.Summary.Wake.IsZero() && !now.Before(was.Summary.Wake) // the load that follows uses the scan
+	due := !was.Summary.Wake.IsZero() && !s.opts.Now().Before(was.Summary.Wake) // the load that follows uses the scan
 	l := &layout{kinds: s.opts.Kinds, specs: was.Folders.Specs, state: was.Folders.State}
 	if s.checkFolders(l) != nil {
 		return Summary{}, false
@@ -41,6 +38,11 @@ func (s *Store) Fresh() (Summary, bool) {
 	}
 	s.settledScan = first
 	return was.Summary, true
+}
+
+// applies reports whether what was recorded of the settled tree is of this program, and not of the future.
+func (s *Store) applies(was settled) bool {
+	return !s.opts.NoCache && was.Build == s.opts.Build && !s.opts.Now().Before(was.At)
 }
 
 func (n *freshCollector) file(a area, dir string, name []byte, st *disk.Stat) {
@@ -121,12 +123,7 @@ func (s *Store) freshScanValid(gen int64) bool {
 // sumTree returns the fingerprint of all files that a run depends on.
 func (s *Store) sumTree(ctx context.Context, look *freshScan, globs []string) (fingerprint, error) {
 	l := look.layout
-	look.parts = make([]freshCollector, workers())
-	visitors := make([]visitor, len(look.parts))
-	for i := range look.parts {
-		visitors[i] = &look.parts[i]
-	}
-	if err := scan(ctx, s.root, l, visitors...); err != nil {
+	if err := look.scan(ctx, s.root); err != nil {
 		return fingerprint{}, err
 	}
 	var all fingerprinter
@@ -139,6 +136,16 @@ func (s *Store) sumTree(ctx context.Context, look *freshScan, globs []string) (f
 	s.addRules(&all, globs, s.cleanRules(globs))
 	err := walkInputs(ctx, s.root, l, globs, func(p string, st disk.Stat) { addInput(&all, p, &st) }, all.addRule)
 	return all.fingerprint, err
+}
+
+// scan finds all files.
+func (g *freshScan) scan(ctx context.Context, root *os.Root) error {
+	g.parts = make([]freshCollector, workers())
+	visitors := make([]visitor, len(g.parts))
+	for i := range g.parts {
+		visitors[i] = &g.parts[i]
+	}
+	return scan(ctx, root, g.layout, visitors...)
 }
 
 // sum returns the fingerprint of everything that the model depends on, from that of its files; it equals that of Fresh if

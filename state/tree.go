@@ -246,6 +246,7 @@ type base struct {
 	inputs      []baseInput
 	settings    uint64        // the hash of their content
 	records     uint64        // in the cache
+	last        baseFile      // the path, content and offset of the last record there
 	clocks      []schemas.Ref // objects that are decided again at some time although nothing changes
 	frozen      *frozen       // most of the dormant objects, with their files
 	thawed      []bool        // by object of frozen: it is not dormant any more

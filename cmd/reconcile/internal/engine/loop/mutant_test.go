@@ -50,6 +50,8 @@ var dormantFaults = []mutants.Mutant{
 	{"a dormant object is not found by its path", "../../../../../state/tree_entries.go", "range t.dormant.at(paths)", "range t.dormant.at(nil)", "TestTreeWithDormantObjects"},
 	{"a DAG that a workflow made is dormant", "../../../../../controllers/dags/dormant.go", "return planchanges.NamesFix(e.Name) ||", "return false && ", "TestOriginsWithDormantObjects"},
 	{"offsets in another cache are believed", "../../../../../state/active.go", "+maxLookGrowth && l.records.read(last) != nil", "+maxLookGrowth", "TestDormantObjectsInCacheThatWasWrittenAgain"},
+	{"what a look has read is read again", "../../../../../state/active.go", "known := l.later[is.path]", "known := l.later[\"\"]", "TestLooksReadAnEditOnce"},
+	{"what a journal says of dormant objects is not seen", "../../../../../state/active.go", " || !m.wake(m.dormantInJournals()...)", ""},
 	{"of what a tree has other entries is forgotten", "../../../../../state/dormant.go", "r.woken = append(r.woken, indices...)", "_ = indices", "TestTreeWithDormantObjects"},
 }
 

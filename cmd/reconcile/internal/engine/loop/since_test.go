@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -64,7 +65,7 @@ func TestRunSinceSettledEqualsWholeRun(t *testing.T) {
 func TestRunSinceSettledLeavesObjectsOfAllKinds(t *testing.T) {
 	seeds := mutants.Size(2, 4, 4)
 	rounds := mutants.Size(12, 25, 40)
-	var left atomic.Int64
+	var left, looks atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
 		for seed := range uint64(seeds) {
 			t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -86,9 +87,13 @@ func TestRunSinceSettledLeavesObjectsOfAllKinds(t *testing.T) {
 					left.Add(int64(min(e.dormant(), 1)))
 					e.compare(done)
 				}
+				looks.Add(int64(e.lazy))
 			})
 		}
 	})
+	if looks.Load() < int64(seeds*rounds) {
+		t.Errorf("%d looks in %d rounds left objects", looks.Load(), seeds*rounds)
+	}
 	if left.Load() < int64(seeds*rounds/4) {
 		t.Errorf("in %d of %d rounds objects were left", left.Load(), seeds*rounds)
 	}
@@ -397,23 +402,68 @@ func (e *edits) compareAnswers(done string) {
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	objects := e.look(all, all)
 	if whole := ask(s, all, nil); some != whole {
 		e.t.Fatalf("after %s the answers are\n%s\nof the whole tree\n%s", done, some, whole)
 	}
+	e.compareLooks(done, all)
+	defer e.busy(all)()
+	e.compareLooks(done+", with a journal", all)
+}
+
+// compareLooks compares what commands that look see, which load objects as they ask for them, with the whole tree.
+func (e *edits) compareLooks(done string, refs *state.Tree) {
+	read := func(load func(s *state.Store) (*state.Tree, error)) *state.Tree {
+		s := e.open(e.dir, false)
+		t, err := load(s)
+		if err = errors.Join(err, s.Close()); err != nil {
+			e.t.Fatal(err)
+		}
+		return controllers.Current(t, e.now, s.Journaled())
+	}
+	all := read(func(s *state.Store) (*state.Tree, error) { return s.Load(e.t.Context()) })
+	objects := e.look(all, all)
 	for range 2 { // by objects in different orders
-		s = e.open(e.dir, false)
-		s.Fresh()
+		s := e.open(e.dir, false)
 		lazy, err := s.LoadLazily(e.t.Context())
 		if err != nil {
 			e.t.Fatal(err)
 		}
-		for ref, is := range e.look(lazy, all) {
+		if lazy.LeavesDormant() {
+			e.lazy++
+		}
+		for ref, is := range e.look(controllers.Current(lazy, e.now, s.Journaled()), all) {
 			if is != objects[ref] {
 				e.t.Fatalf("after %s, %s is\n%s\nin the whole tree\n%s", done, ref, is, objects[ref])
 			}
 		}
 		if err := s.Close(); err != nil {
+			e.t.Fatal(err)
+		}
+	}
+}
+
+// busy has another process begin effects of some objects, and end effects of others. Afterwards its journal is lost.
+func (e *edits) busy(all *state.Tree) (stop func()) {
+	s := e.open(e.dir, false)
+	j, err := s.Journal()
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	entries := slices.Concat(all.Entries(schemas.DAGKind.Name), all.Entries(schemas.ClarificationRequestKind.Name))
+	for _, i := range e.rnd.Perm(len(entries))[:min(4, len(entries))] {
+		owner := entries[i].Ref
+		run := schemas.Run{Key: fmt.Sprintf("%s/%s/a-0-%d", settle.TableOf(all).Row(owner.Kind).Plural, owner.Name, e.n), Owner: owner.String(), Node: "a",
+			Seq: 1, StartedAt: schemas.NewTime(e.now)}
+		err := j.Claim([]schemas.Run{run})
+		if run.Outcome, run.FinishedAt = schemas.OutcomeSucceeded, run.StartedAt; err == nil && i%2 == 0 {
+			err = j.Finish([]schemas.Run{run})
+		}
+		if err != nil {
+			e.t.Fatal(err)
+		}
+	}
+	return func() {
+		if err := errors.Join(os.Remove(filepath.Join(e.dir, ".reconcile/journal", j.ID()+".journal")), s.Close()); err != nil {
 			e.t.Fatal(err)
 		}
 	}
@@ -498,8 +548,8 @@ type edits struct {
 	// last one in dir did not.
 	timed bool
 	idle  int
-	// reported counts the reports that were compared, answers what was answered by what the last run kept.
-	reported, answers int
+	// reported counts the reports that were compared, answers what was answered by what the last run kept, lazy the looks that left objects.
+	reported, answers, lazy int
 }
 
 func (e *edits) put(name, kind, object, spec string) {

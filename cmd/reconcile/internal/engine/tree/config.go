@@ -156,7 +156,6 @@ func (c Config) LoadChanged(ctx context.Context) (*state.Store, *state.Tree, Rea
 
 // Load reads the tree. What rests is loaded when it is asked for.
 func (r *Reader) Load(ctx context.Context, s *state.Store) (*state.Tree, error) {
-	s.Fresh() // scans what LoadLazily compares
 	t, err := s.LoadLazily(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the tree in %s: %w", s.Dir(), err)
