@@ -16,7 +16,7 @@ type Tool struct {
 	Packages  map[string]string `json:"packages,omitempty"` // the name in a manifest, by ecosystem, as package manifests names them
 	Version   []string          `json:"version,omitempty"`  // arguments that print the version; none: --version
 	Install   map[string]string `json:"install,omitempty"`  // the argument of a package manager, by its name: npm, pip, uv, go, cargo, dotnet, gem
-	// Leaves are the folders, which end with a slash, and the files that it leaves beside the files of a name or pattern; of "" in any folder. As output they
+	// Leaves are the folders, which end with a slash, and the files that it leaves beside the files of a name or pattern, or beside a folder; of "" in any folder. As output they
 	// are no files of the project where git does not track them.
 	Leaves map[string][]string `json:"leaves,omitempty"`
 	// Replaces are the tools that see less of the same files, and do not count in a folder where the project names this one.

@@ -27,9 +27,15 @@ func Outputs(files []string) func(file string) bool {
 	for _, f := range files {
 		dir, name := path.Split(f)
 		for pattern, left := range beside {
-			if matches(pattern, name) {
+			at, is := dir, matches(pattern, name)
+			if strings.HasSuffix(pattern, "/") {
+				var before string
+				before, _, is = strings.Cut("/"+f, "/"+pattern)
+				at = strings.TrimPrefix(before+"/", "/")
+			}
+			if is {
 				for l := range left {
-					places[dir+l] = true
+					places[at+l] = true
 				}
 			}
 		}

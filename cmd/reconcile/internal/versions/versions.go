@@ -235,7 +235,7 @@ func (b *Book) ask(ctx context.Context, q question, limit time.Duration) (is set
 	cmd.Stdout, cmd.Stderr = out, out
 	endTogether(cmd)
 	err := cmd.Run()
-	line := versionLine(b.redact(out.kept.Bytes()))
+	line := versionLine(q.name, b.redact(out.kept.Bytes()))
 	command := q.name + " " + strings.Join(q.args, " ")
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -260,13 +260,21 @@ func cleanEnviron() (out []string) {
 	return out
 }
 
-// versionLine is the beginning of the first line with a digit, or else of the first that is not blank.
-func versionLine(text []byte) string {
+// versionLine is the beginning of the first line with the name of a program and a digit, since one may also tell the version of its Java; or else of the first
+// with a digit, or of the first that is not blank.
+func versionLine(name string, text []byte) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	numbered := false
 	for l := range strings.Lines(string(text)) {
-		if strings.ContainsAny(l, "0123456789") {
+		if !strings.ContainsAny(l, "0123456789") {
+			continue
+		}
+		if first, _, _ := strings.Cut(l, " "); strings.EqualFold(first, name) {
 			line = l
 			break
+		}
+		if !numbered {
+			line, numbered = l, true
 		}
 	}
 	line = strings.TrimSpace(line)

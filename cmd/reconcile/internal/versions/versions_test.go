@@ -16,3 +16,16 @@ func TestHeadIsBounded(t *testing.T) {
 		t.Errorf("%d bytes are kept", len(text))
 	}
 }
+
+// TestVersionLine: what a program says of itself comes before what it says of others.
+func TestVersionLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"openjdk version \"17.0.15\"\n\n---\nGradle 4.4.1\n---\nBuild time: 2012\n": "Gradle 4.4.1",
+		"gradle is here\nversion 2\nversion 3\n":                                    "version 2",
+		"\nunknown\n":                                                               "unknown",
+	} {
+		if got := versionLine("gradle", []byte(text)); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
