@@ -27,6 +27,8 @@ type Matrix struct {
 
 // Made is what the expansion of a DAG says of a node that it made. Package expand fills it in.
 type Made struct {
+	// From is the name of the node that it was made of, in the file of the DAG at Path; empty: its own name, and the file of the DAG itself.
+	From, Path string
 	// Params are the parameters that the node uses, Matrix all values of its element: its expressions and variables have these and no
 	// others.
 	Params, Matrix map[string]any

@@ -156,7 +156,14 @@ var listingMutants = []mutants.Mutant{
 	{"a link is listed with the stat of its target", "scan.go", "s.checkLink(p, name, a, v)\n\t\tv.other(p.dir, name)", "s.checkLink(p, name, a, v)"},
 }
 
+// orphanMutants are faults in whether an agent had started when its process was killed.
+var orphanMutants = []mutants.Mutant{
+	{"an agent that had just started did not start", "journals.go", "c.StartedAt = schemas.NewTime(fi.ModTime())", "_ = fi"},
+	{"an agent starts again when its process is killed", "journals.go", "if c.StartedAt.IsZero() && c.Agent != \"\" {", "if c.Agent != \"\" {"},
+	{"a command that had not started has", "journals.go", "if c.StartedAt.IsZero() && c.Agent != \"\" {", "if c.StartedAt.IsZero() {"},
+}
+
 func TestMutants(t *testing.T) {
-	mutants.Suite{Mutants: slices.Concat(mutants.NoticedBy("TestListing", listingMutants), mutants.NoticedBy("TestUnfinishedSpecs$", unfinishedMutants),
-		mutants.NoticedBy("TestLoadSpecs", specsMutants))}.Run(t)
+	mutants.Suite{Mutants: slices.Concat(mutants.NoticedBy("TestOrphanThatStarted", orphanMutants), mutants.NoticedBy("TestListing", listingMutants),
+		mutants.NoticedBy("TestUnfinishedSpecs$", unfinishedMutants), mutants.NoticedBy("TestLoadSpecs", specsMutants))}.Run(t)
 }

@@ -60,7 +60,7 @@ func counts(r *schemas.Run) (works bool, why string) {
 		return false, ""
 	}
 	if r.Turn == nil || r.Turn.Failure == nil {
-		return true, "" // it answered, and its answer was not good enough
+		return r.Outcome == schemas.OutcomeFailed, "" // it answered, and its answer was not good enough, or it did not answer in time
 	}
 	switch f := r.Turn.Failure; f.Class {
 	case schemas.FailureService, schemas.FailureAccess, schemas.FailureConnection:

@@ -74,7 +74,7 @@ func TestWhatCounts(t *testing.T) {
 			t.Errorf("%s does not show that the agent works", r.Outcome)
 		}
 	}
-	for _, r := range []*schemas.Run{{Outcome: schemas.OutcomeCancelled}, {Outcome: schemas.OutcomeInterrupted}} {
+	for _, r := range []*schemas.Run{{Outcome: schemas.OutcomeCancelled}, {Outcome: schemas.OutcomeInterrupted}, {Outcome: schemas.OutcomeTimedOut}} {
 		if works, why := counts(r); works || why != "" {
 			t.Errorf("%s counts: %v %q", r.Outcome, works, why)
 		}
@@ -117,6 +117,7 @@ func TestMutants(t *testing.T) {
 		{"the breaker never opens", "breaker.go", "if most == 0 || len(row) < most {", "if true {"},
 		{"the wait does not grow", "breaker.go", "wait = min(2*wait,", "wait = min(wait,"},
 		{"a rate limit opens it", "breaker.go", "case schemas.FailureService,", "case schemas.FailureLimit, schemas.FailureService,"},
+		{"a turn whose time ran out closes it", "breaker.go", "return r.Outcome == schemas.OutcomeFailed, \"\"", "return true, \"\""},
 		{"what is gone counts", "breakers.go", "is.claims - was.claims", "is.claims"},
 	}}.Run(t)
 }

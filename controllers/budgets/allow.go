@@ -1,6 +1,7 @@
 package budgets
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -14,8 +15,11 @@ import (
 func Node(in settle.In, dag *schemas.DAGSpec, n *schemas.Node, session, agent *schemas.Object) []settle.Allowance {
 	var out []settle.Allowance
 	path := in.Object.Path
-	out = with(out, n.Budget, settle.Allowance{Scope: nodeScope(in.Name, n.Name), Of: "node " + n.Name, Path: path,
-		Field: "nodes." + n.Name + ".budget", Turns: 1, Node: true})
+	own := settle.Allowance{Scope: nodeScope(in.Name, n.Name), Of: "node " + n.Name, Path: path, Field: "nodes." + n.Name + ".budget", Turns: 1, Node: true}
+	if m := n.Made; m != nil {
+		own.Path, own.Field = cmp.Or(m.Path, path), "nodes."+cmp.Or(m.From, n.Name)+".budget"
+	}
+	out = with(out, n.Budget, own)
 	if a := schemas.SpecAs[*schemas.AgentSpec](agent); a != nil {
 		out = with(out, a.Budget, agentAllowance(agent, a))
 	}

@@ -114,14 +114,22 @@ func whyAgain(e *state.Entry, st *schemas.DAGStatus, all []*schemas.Run, fits in
 	switch {
 	case changedTool(before.Tools, last.Tools) != "":
 		return changedTool(before.Tools, last.Tools)
-	case before.Agent != last.Agent:
-		return fmt.Sprintf("its agent was %q and is %q", before.Agent, last.Agent)
+	case namedAgent(before) != namedAgent(last):
+		return fmt.Sprintf("its agent was %q and is %q", namedAgent(before), namedAgent(last))
 	case st.Nodes.Of(last.Node).Inputs != "":
 		return "a declared input or its definition changed"
 	case last.Agent != "":
 		return "its prompt, another part of its definition, or its agent changed"
 	}
 	return "its definition changed"
+}
+
+// namedAgent is the agent that the node named for a run; another one may have worked in its place.
+func namedAgent(r *schemas.Run) string {
+	if r.Instead != nil {
+		return r.Instead.Of
+	}
+	return r.Agent
 }
 
 // whyNotDone says why a node ran once more after a success.

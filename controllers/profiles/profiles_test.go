@@ -47,6 +47,9 @@ var readings = map[string]string{
 		`session=36f678db-0254-4bd6-8631-1e21e30dddf7 stop= tools=0 cost=unknown null`,
 	"gemini-ok.json": `"All done." succeeded model=fake session=8fdad298-f180-435e-8b33-22708c553b10 stop= tools=0 cost=unknown ` +
 		`{"requests":1,"inputTokens":1200,"outputTokens":30,"cachedInputTokens":100}`,
+	"gemini-limit.json": `"" rate limit: slow down model= session=8fdad298-f180-435e-8b33-22708c553b10 stop= tools=0 cost=unknown null`,
+	"qwen-ok.jsonl": `"DONE" succeeded model=qwen3-coder-plus session=c6afb85b-3b44-4b74-869f-71981b2156f6 stop= tools=0 cost=unknown ` +
+		`{"inputTokens":27530,"outputTokens":40,"cachedInputTokens":200}`,
 }
 
 func TestReadings(t *testing.T) {
@@ -143,6 +146,8 @@ func TestArgs(t *testing.T) {
 		{"claude", "m", "s", "claude -p --output-format stream-json --verbose --permission-mode acceptEdits --model m --resume s 0"},
 		{"codex", "", "s", `codex exec resume s --json -c sandbox_mode="workspace-write" {confined} --skip-git-repo-check --disable plugins --disable apps - 0`},
 		{"gemini", "m", "", "gemini --output-format json --approval-mode auto_edit -m m -p {prompt} 8"},
+		{"opencode", "m", "s", "opencode run --format json --model m -s s {prompt} 8"},
+		{"qwen", "m", "s", "qwen --output-format stream-json --approval-mode auto-edit -m m -r s {prompt} 9"},
 		{"copilot", "", "s", "copilot --output-format json --allow-tool write --no-auto-update --resume=s -p {prompt} 8"},
 	} {
 		p, _ := Find(nil, c.name)

@@ -23,6 +23,8 @@ type Facts struct {
 	At time.Time
 	// Silent is how long the agent had said nothing when reconcile ended its turn; 0 if reconcile did not.
 	Silent time.Duration
+	// Late says that the time of the turn ran out and reconcile ended it, in words; "" if that is not why.
+	Late string
 	// Spent says what of its budget the turn had used up when reconcile ended it; "" if that is not why.
 	Spent string
 	// Dead says that the agent's process ended before its answer (ACP), or the connection did (HTTP).
@@ -108,6 +110,8 @@ func (f Facts) judge() *schemas.TurnFailure {
 		return f.judgeSilent()
 	case f.Error != nil:
 		return f.classify(*f.Error)
+	case f.Late != "":
+		return failure(schemas.FailureUnknown, f.Late)
 	case f.Runner == schemas.RunnerCommand:
 		return f.judgeCommand()
 	}

@@ -1,6 +1,7 @@
 package expand
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -34,7 +35,7 @@ func (s *scope) call(n schemas.Node, matrix map[string]any) []schemas.Node {
 		c := &inner[i]
 		short := c.Name
 		c.Name = nameOf(n.Name, short)
-		s.inside(c, &n)
+		s.inside(c, &n, short, object.Path)
 		if c.Retry == nil {
 			c.Retry = callee.Policy.Retry
 		}
@@ -132,11 +133,14 @@ func (s *scope) take(env *template.Env, needs []string) (missing []string) {
 	return missing
 }
 
-// inside gives the names in a node of a called DAG their prefix.
-func (s *scope) inside(c, call *schemas.Node) {
+// inside gives the names in a node of a called DAG their prefix. short is its own name there, file that of the DAG.
+func (s *scope) inside(c, call *schemas.Node, short, file string) {
 	made := schemas.Made{}
 	if c.Made != nil {
 		made = *c.Made
+	}
+	if made.Path == "" {
+		made.From, made.Path = cmp.Or(made.From, short), file
 	}
 	known := c.NeedNames()
 	made.Joins, made.Open = slices.Clone(made.Joins), slices.Clone(made.Open)

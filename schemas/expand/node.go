@@ -41,6 +41,9 @@ func (s *scope) node(n *schemas.Node) []schemas.Node {
 		if out = append(out, s.work(c, el.values)...); s.e.made.Fault != "" {
 			return nil
 		}
+		if n.DAG == "" {
+			out[len(out)-1].Made.From = n.Name
+		}
 		join.Needs = append(join.Needs, c.Name)
 		join.Made.Joins = append(join.Made.Joins, schemas.Joined{Node: c.Name, Name: el.name})
 	}

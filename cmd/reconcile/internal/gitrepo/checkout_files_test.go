@@ -2,6 +2,7 @@ package gitrepo
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -181,17 +182,42 @@ func TestFilesInSubmodules(t *testing.T) {
 	}
 }
 
-// TestCapturesAfterGit: what git captured, and brought its index to, is part of the next capture, too.
+// TestCapturesAfterGit: what git captured for an earlier version, and brought its index to, is part of the next capture, too.
 func TestCapturesAfterGit(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	here := f.open()
 	co, in := f.newCheckout(here)
 	in.write("one", "1\n")
-	f.capture(f.byCommand(), co)
+	for _, args := range [][]string{{"add", "."}, {"write-tree"}} {
+		git := exec.Command("git", append([]string{"-C", co.Dir}, args...)...)
+		git.Env = append(os.Environ(), "GIT_INDEX_FILE="+co.Index)
+		if out, err := git.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
 	in.write("two", "2\n")
 	if got := f.capture(here, co); !slices.Equal(got.Files, []string{"one", "two"}) {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestCapturesBesideGit: a git command of a process that was killed has the index of a checkout locked, perhaps for ever.
+func TestCapturesBesideGit(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	r := f.byCommand()
+	co, in := f.newCheckout(r)
+	in.write("one", "1\n")
+	if err := writeFile(co.Index+".lock", nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.capture(r, co); !slices.Equal(got.Files, []string{"one"}) {
+		t.Errorf("%+v", got)
+	}
+	in.write("two", "2\n")
+	if got := f.capture(r, co); !slices.Equal(got.Files, []string{"one", "two"}) {
+		t.Errorf("the next time: %+v", got)
 	}
 }
 

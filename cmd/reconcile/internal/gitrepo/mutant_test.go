@@ -30,6 +30,7 @@ var faults = []mutants.Mutant{
 	{"a repository in a checkout is committed as files", "checkout_files.go", "if dir != \"\" || d.Name() != \".git\" {", "if false {", "TestCapturesAsGit"},
 	{"what is no file is committed as one", "checkout_files.go", "!gone && (err != nil || !fi.Mode().IsRegular()) {", "!gone && (err != nil || fi == nil) {", "TestCapturesAsGit"},
 	{"what git captured before is lost", "checkout_files.go", "|| ix.folders.files < 0 || ix.folders.hash != base {", "|| ix.folders.files < 0 {", "TestCapturesAfterGit"},
+	{"a git command of a killed process keeps work from being committed", "workspace.go", "c.Index = filepath.Join(scratch, \"index\")", "_ = filepath.Join(scratch, \"index\")", "TestCapturesBesideGit"},
 	{"a renewed checkout has seconds only", "renew.go", "err == nil && !statOf(fi).matches(e.fixed) {", "err == nil && fi == nil {", "TestRenews"},
 	{"a renewed checkout lacks files", "renew.go", "if err == nil && n != len(ix.entries) {", "if false {", "TestRenews"},
 	{"a renewed checkout keeps new files", "renew.go", "if err := here.RemoveAll(d.Name()); err != nil {", "if err := error(nil); err != nil {", "TestRenews"},

@@ -181,7 +181,19 @@ func (r *Repo) Capture(ctx context.Context, c Capture) (Captured, error) {
 	return got, err
 }
 
+// capture captures with a copy of the checkout's index: a git command of a process that was killed may still use, or have locked, another one,
+// and the index stays that of the base.
 func (k *command) capture(ctx context.Context, c Capture) (Captured, error) {
+	scratch, err := os.MkdirTemp("", "reconcile-")
+	if err != nil {
+		return Captured{}, err
+	}
+	defer os.RemoveAll(scratch)
+	was := c.Index
+	c.Index = filepath.Join(scratch, "index")
+	if err := copyFile(was, c.Index); err != nil {
+		return Captured{}, err
+	}
 	tree, files, err := k.captureTree(ctx, c)
 	if err != nil || len(files) == 0 {
 		return Captured{}, err
@@ -210,8 +222,8 @@ func (r *Repo) Compare(ctx context.Context, scratch string, c Capture) (files []
 	return files, diff, err
 }
 
-// Uncaptured lists the files of a checkout that differ from its index, which is that of the base, or has what git committed in an earlier
-// Capture: paths below its top, those of ignored files excepted. It writes nothing.
+// Uncaptured lists the files of a checkout that differ from its index, which is that of the base, or has what an earlier
+// version committed: paths below its top, those of ignored files excepted. It writes nothing.
 func (r *Repo) Uncaptured(ctx context.Context, co Checkout) (found []string, err error) {
 	err = r.either(func(n *native, s *objectStore) error {
 		found, err = n.uncaptured(ctx, s, co)

@@ -156,7 +156,7 @@ func TestAgentsAreEnded(t *testing.T) {
 		want  string // "": released
 	}{
 		{"cancelled", []string{"hang"}, func(g *rig, key string) { g.Cancel(key, "no longer wanted") }, "Cancelled no longer wanted"},
-		{"out of time", []string{"hang"}, nil, "TimedOut timed out after 3s"},
+		{"out of time", []string{"hang"}, nil, "TimedOut unknown timed out after 3s"},
 		{"silent", []string{"hang"}, nil, "Failed connection connection lost: silent for 3s; the turn was ended"},
 		{"reconcile ends", []string{"hang"}, func(g *rig, _ string) { go g.Close(context.Background()) }, ""},
 		{"reconcile ends, deaf", []string{"fork", "deaf"}, func(g *rig, _ string) { go g.Close(context.Background()) }, ""},

@@ -143,8 +143,13 @@ func (d *dialogue) turn() *schemas.Turn {
 // conclude fills in the record after the end of the conversation. An error fails the run.
 func (d *dialogue) conclude(end exit, b *buffers) error {
 	a := d.a
-	if end.stopped != nil && end.stopped.silent == 0 && end.stopped.spent == "" {
-		a.record.Outcome, a.record.Message = end.stopped.outcome, a.runner.clean(end.stopped.message)
+	if s := end.stopped; s != nil && s.silent == 0 && s.spent == "" {
+		a.record.Outcome, a.record.Message = s.outcome, a.runner.clean(s.message)
+		if s.outcome == schemas.OutcomeTimedOut {
+			f := turns.Facts{Runner: schemas.RunnerHTTP, At: a.runner.o.Now(), Late: a.record.Message}
+			a.addWire(&f)
+			a.record.Message = lateMessage(a.record.Message, d.fail(turns.Judge(f), f.At))
+		}
 		return nil
 	}
 	f := turns.Facts{Runner: schemas.RunnerHTTP, At: a.runner.o.Now()}
@@ -168,9 +173,14 @@ func (d *dialogue) conclude(end exit, b *buffers) error {
 		a.said = true
 	}
 	if v := turns.Judge(f); v != nil {
-		v.Message = printable([]byte(a.runner.clean(v.Message)))
-		a.record.Turn.Failure = v
-		return errors.New(turns.Describe(v, f.At))
+		return d.fail(v, f.At)
 	}
 	return a.fillRecord(end, b)
+}
+
+// fail records why the turn that ended at a time failed, and returns that as an error.
+func (d *dialogue) fail(v *schemas.TurnFailure, at time.Time) error {
+	v.Message = printable([]byte(d.a.runner.clean(v.Message)))
+	d.a.record.Turn.Failure = v
+	return errors.New(turns.Describe(v, at))
 }

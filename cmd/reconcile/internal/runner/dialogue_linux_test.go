@@ -62,7 +62,7 @@ func TestDialoguesEnd(t *testing.T) {
 		{"silence", []modeltest.Answer{{Text: "x", Wait: make(chan struct{})}}, func(h *settle.HTTPTurn) { h.Silence = 40 * time.Millisecond },
 			"Failed connection connection lost: silent for 40ms; the turn was ended"},
 		{"timeout", []modeltest.Answer{{Text: "x", Wait: make(chan struct{})}}, func(h *settle.HTTPTurn) { h.Timeout = 40 * time.Millisecond },
-			"TimedOut timed out after 40ms"},
+			"TimedOut unknown timed out after 40ms"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g, e := dialogueRig(t, c.answers...)

@@ -151,9 +151,6 @@ func (a *attempt) addMetered(t *schemas.Turn) {
 	}
 }
 
-// failing reports whether the last request to the model failed.
-func (a *attempt) failing() bool { return a.endpoint != nil && a.endpoint.Read().Failed != nil }
-
 // addWire adds to the facts of a turn what the proxy saw of its end.
 func (a *attempt) addWire(f *turns.Facts) {
 	if a.endpoint == nil {

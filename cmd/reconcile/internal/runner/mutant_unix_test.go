@@ -41,6 +41,12 @@ var faults = []mutants.Mutant{
 	{"a group is forgotten while it lives", "process_tree_linux.go", "(h.met[m.pid] == m.started || !t.reaped.olderThan(m))", "false", "TestReusedGroups"},
 	{"a process is signalled by its number alone", "process_tree_linux.go", "ok && now.started == m.started", "ok && now.pid == m.pid", "TestReusedNumbers"},
 	{"what may run at once starts in any order", "command.go", "\ta.awaitTurn()\n", "", "TestStartsAreInTurn"},
+	{"a lost session is a failure", "run.go", "if a.lostSession() {", "if false {", "TestLostSessions"},
+	{"a lost session is tried for ever", "session.go", "(!interrupted || id == b.SessionID)", "id != \"-\"", "TestLostSessions"},
+	{"a killed run begins a new session", "session.go", "id, interrupted := a.runner.savedSession(a)", "id, interrupted := \"\", false", "TestLostSessions"},
+	{"a session without access is lost", "session.go", "return t.Failure.Class == schemas.FailureUnknown ||", "return true ||", "TestLostSessions"},
+	{"a turn that worked has lost its session", "session.go", "t.Usage != nil && t.Usage.OutputTokens > 0", "false", "TestSessionsThatWorked"},
+	{"a turn whose time ran out has no class", "result.go", "case s.outcome == schemas.OutcomeTimedOut && a.isAgent():", "case false:", "TestAgentsAreEnded"},
 	{"a run without its token acts as the agent", "run_marks.go", "\t\t\t\tin.Agent, in.Session = \"\", \"\"\n", "", "TestTokensProveRuns"},
 }
 

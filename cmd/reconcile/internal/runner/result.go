@@ -18,8 +18,8 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// concludeStopped fills in the record of a command that was ended. A silent agent, and one whose time ran out while it retried, has
-// a failure with a class.
+// concludeStopped fills in the record of a command that was ended. The turn of an agent that was silent, or whose time ran out, has a failure
+// with a class: that of the error it was busy with, if it is known.
 func (a *attempt) concludeStopped(end exit, read profiles.Reading) {
 	s := end.stopped
 	a.record.Outcome, a.record.Message = s.outcome, a.runner.clean(s.message)
@@ -30,13 +30,20 @@ func (a *attempt) concludeStopped(end exit, read profiles.Reading) {
 		a.record.Message = turns.Describe(a.record.Turn.Failure, a.runner.o.Now())
 	case s.silent > 0:
 		a.record.Message = a.judge(turns.Facts{Silent: s.silent}, read).Error()
-	case s.outcome == schemas.OutcomeTimedOut && (read.Retry != nil || a.failing()):
-		read.Failure = read.Retry
-		a.record.Message = join(a.record.Message, a.judge(turns.Facts{}, read).Error())
+	case s.outcome == schemas.OutcomeTimedOut && a.isAgent():
+		a.record.Message = lateMessage(a.record.Message, a.judge(turns.Facts{Late: a.record.Message}, read))
 	}
 	if end.stuck != nil {
 		a.record.Message += "; " + end.stuck.Error()
 	}
+}
+
+// lateMessage says that the time of a turn ran out, and with what it was busy if that is known.
+func lateMessage(late string, judged error) string {
+	if judged.Error() == late {
+		return late
+	}
+	return join(late, judged.Error())
 }
 
 // remarks returns notes about a success.

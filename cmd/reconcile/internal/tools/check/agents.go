@@ -14,7 +14,7 @@ func onAgents(ctx context.Context, c *checker) result {
 	}
 	wanted := *c
 	wanted.env = append(c.env[:len(c.env):len(c.env)], agenttest.Wanted+"="+folders)
-	return wanted.goTest(ctx, []string{"-count=1", "-run", "TestScripts/real_(team|agents|health)$", "-timeout=20m", scriptsPackage})
+	return wanted.goTest(ctx, []string{"-count=1", "-run", "TestScripts/real_(team|agents|health|lost)$", "-timeout=20m", scriptsPackage})
 }
 
 // skip represents a step that was not named.
