@@ -303,8 +303,14 @@ func (c *Checked) Evidence() *checks.Evidence {
 	if said := c.MissedText(); said != "" {
 		e.Summary += "; " + said
 	}
+	if c.Files != nil && c.Seconds > checkTime.Seconds() {
+		e.Summary += fmt.Sprintf("; it took %s, where a change should take at most %s", time.Duration(c.Seconds*float64(time.Second)).Round(time.Second), checkTime)
+	}
 	return e
 }
+
+// checkTime is how long the check of a change should take at most.
+const checkTime = 5 * time.Second
 
 // MissedText says at which files no tool looked, and which removed ones none judges; "" without any.
 func (c *Checked) MissedText() string {

@@ -177,3 +177,20 @@ func TestInspectASession(t *testing.T) {
 		t.Errorf("an unknown session: %v", err)
 	}
 }
+
+func TestSlowChecksOfAChange(t *testing.T) {
+	one := 1
+	for _, c := range []struct {
+		of   ops.Checked
+		want string
+	}{
+		{ops.Checked{Files: &one, Seconds: 12.3}, "; it took 12s, where a change should take at most 5s"},
+		{ops.Checked{Files: &one, Seconds: 4.9}, ""},
+		{ops.Checked{Seconds: 60}, ""}, // of everything
+	} {
+		c.of.Outcome = checks.Passed
+		if got := c.of.Evidence(); got.Outcome != checks.Passed || !strings.HasSuffix(got.Summary, c.want) || c.want == "" && strings.Contains(got.Summary, "took") {
+			t.Errorf("%+v: %+v", c.of, got)
+		}
+	}
+}
