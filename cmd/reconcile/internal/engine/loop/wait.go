@@ -109,8 +109,13 @@ func (s *run) untilNext() time.Duration {
 	for _, w := range s.wakes {
 		sooner(w.at)
 	}
-	if at := s.nextCompaction(); s.watching && !at.IsZero() && !s.backingOff() {
-		sooner(at)
+	if s.watching && len(s.mine) == 0 && !s.backingOff() { // what runs must end first, which is reported
+		if at := s.nextCompaction(); !at.IsZero() {
+			sooner(at)
+		}
+		if !s.changedAt.IsZero() {
+			sooner(s.changedAt.Add(s.commitDelay()))
+		}
 	}
 	if s.waitsForOthers() || s.loop.Store.Orphaned() {
 		sooner(now.Add(pollForeign))
@@ -129,8 +134,6 @@ func (s *run) untilNext() time.Duration {
 	}
 	if !s.watching {
 		sooner(s.scannedAt.Add(s.scanEvery()))
-	} else if !s.changedAt.IsZero() && !s.backingOff() {
-		sooner(s.changedAt.Add(s.commitDelay()))
 	}
 	return min(max(next.Sub(now), 0), s.untilShared())
 }
