@@ -199,6 +199,8 @@ func (s *scenario) effect(verb string, args []string) bool {
 		if s.claim(e, "p1"); verb == "start" {
 			s.start(e)
 		}
+	case "begin":
+		s.begin(args[0], args[1])
 	case "finish":
 		s.finish(args[0], args[1], args[2], func(r *schemas.Run) { s.detail(r, args[3:]) })
 	case "reaches":
@@ -371,6 +373,17 @@ func (s *scenario) turn(dag, node string, change func(*schemas.Turn)) {
 		}
 	}
 	s.t.Fatalf("no run of dag %s, node %s, is under way", dag, node)
+}
+
+// begin marks what is claimed for a node as running, whether it is still wanted or not.
+func (s *scenario) begin(dag, node string) {
+	for i, c := range s.entry(schemas.DAGKind.Ref(dag)).Claims {
+		if c.Node == node && c.StartedAt.IsZero() {
+			s.entry(schemas.DAGKind.Ref(dag)).Claims[i].StartedAt = schemas.NewTime(s.now)
+			return
+		}
+	}
+	s.t.Fatalf("no run of dag %s, node %s, is about to start", dag, node)
 }
 
 // admit claims and starts what may start, with what is reserved for it.

@@ -11,7 +11,7 @@ import (
 // keepsFormer reports whether the run of node i's former definition goes on until it ends.
 func (f *fold) keepsFormer(i int32) bool {
 	r := &f.recs[i]
-	if r.former == nil || r.former.NodeKey == f.b.Keys[i] || r.claim != nil || f.p.Spec.Policy.OnChange != schemas.OnChangeMergePending || !f.gate.Keep {
+	if !r.formerRuns() || r.former.NodeKey == f.b.Keys[i] || r.claim != nil || f.p.Spec.Policy.OnChange != schemas.OnChangeMergePending || !f.gate.Keep {
 		return false
 	}
 	switch f.verbs[i] {

@@ -116,8 +116,7 @@ type choice struct {
 // nodeRecord has the claims and records of a node under its present key.
 type nodeRecord struct {
 	claim    *state.Claim // the run that is under way or about to be
-	other    bool         // a run under a former key has not ended yet
-	former   *state.Claim // that run
+	former   *state.Claim // a run under a former key that has not ended, or is about to start
 	won      bool         // one succeeded
 	wonAt    int          // the number of the latest success on record
 	again    bool         // and its outputs are missing and needed: it has to run again
@@ -159,6 +158,9 @@ func (r *nodeRecord) attempts() int { return r.before + r.failures + r.unlanded 
 // running reports whether a process runs for the node under its present key.
 func (r *nodeRecord) running() bool { return r.claim != nil && !r.claim.StartedAt.IsZero() }
 
+// formerRuns reports whether a process runs for the node under a former key.
+func (r *nodeRecord) formerRuns() bool { return r.former != nil && !r.former.StartedAt.IsZero() }
+
 func (f *fold) set(i int32, state, reason, message string) {
 	s := f.next[i]
 	s.State, s.Reason, s.Message, s.QueuedAt = state, reason, message, schemas.Time{}
@@ -172,9 +174,9 @@ func (f *fold) stop(i int32, final, reason, message string) {
 		why = ": " + message
 	}
 	switch {
-	case (r.running() || r.other) && f.verbs[i] == verbKill:
+	case (r.running() || r.formerRuns()) && f.verbs[i] == verbKill:
 		f.set(i, schemas.NodeRunning, settle.ReasonKilling, "its run is being killed"+why)
-	case r.running() || r.other:
+	case r.running() || r.formerRuns():
 		f.set(i, schemas.NodeRunning, settle.ReasonEnding, "its run is being ended"+why)
 	default:
 		f.set(i, final, reason, message)

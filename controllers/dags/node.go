@@ -6,6 +6,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
 )
 
 // records reads claims and runs, which are sorted by node as byName is.
@@ -56,7 +57,7 @@ func (f *fold) takeClaims() {
 		case f.claimsVerification(i, claim):
 			f.recs[i].verify.claim = claim
 		case claim.NodeKey == f.b.Keys[i] && f.overruled(i, &claim.Run):
-			f.recs[i].other, f.recs[i].former = true, claim
+			f.recs[i].takeFormer(claim)
 		case claim.NodeKey == f.b.Keys[i]:
 			f.recs[i].claim = claim
 			f.recs[i].again = f.recs[i].won && claim.Seq > f.recs[i].wonAt
@@ -65,9 +66,16 @@ func (f *fold) takeClaims() {
 		case claim.Verifies != "":
 			f.recs[i].verify.other = max(f.recs[i].verify.other, claim.Seq)
 		case !claim.IsWork(): // the landing of a change that is not wanted any more
-		case !claim.StartedAt.IsZero():
-			f.recs[i].other, f.recs[i].former = true, claim
+		default:
+			f.recs[i].takeFormer(claim)
 		}
+	}
+}
+
+// takeFormer takes a claim of the node under a former key. One that runs matters more than one that is queued.
+func (r *nodeRecord) takeFormer(claim *state.Claim) {
+	if !r.formerRuns() {
+		r.former = claim
 	}
 }
 
@@ -167,7 +175,7 @@ func (f *fold) judge(i int32) {
 		f.set(i, schemas.NodeSucceeded, "", "")
 	case f.late != "":
 		f.stop(i, schemas.NodeSkipped, settle.ReasonTooLate, f.late)
-	case r.other && f.keepsFormer(i):
+	case f.keepsFormer(i):
 	case verb == schemas.VerbSkip:
 		f.stop(i, schemas.NodeSkipped, settle.ReasonSkippedByAction, "an action skipped it")
 	case verb == schemas.VerbCancel, verb == verbKill:
@@ -243,7 +251,7 @@ func (f *fold) judgeOpen(i int32) {
 		f.set(i, schemas.NodeRunning, settle.ReasonKilling, "its run is being killed: "+f.gate.Message)
 	case r.running():
 		f.set(i, schemas.NodeRunning, settle.ReasonEnding, "its run is being ended: "+f.gate.Message)
-	case r.other:
+	case r.formerRuns():
 		f.set(i, schemas.NodeRunning, settle.ReasonReplacing, "the run of its former definition is being ended")
 		s.StartedAt = r.former.StartedAt
 	case f.heldByAction(i):
@@ -310,6 +318,10 @@ func (f *fold) queue(i int32) {
 		return
 	}
 	if f.lacksTool(i) || f.waitsForAgent(i) || f.overBudget(i, f.agentOf(i)) {
+		return
+	}
+	if r.former != nil && r.claim == nil { // until it is withdrawn, or known to run
+		f.set(i, schemas.NodeQueued, settle.ReasonReplacing, "the queued run of its former definition is being withdrawn")
 		return
 	}
 	if r.again && !strings.HasPrefix(f.verbs[i], verbAgain) {

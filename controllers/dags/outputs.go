@@ -133,7 +133,7 @@ func (f *fold) restore(i int32) (r settle.Restore, ok bool) {
 // to: what runs may be removing files on purpose.
 func (f *fold) restoreCached() {
 	for i := range f.next {
-		if f.want[i] || f.recs[i].running() || f.recs[i].other {
+		if f.want[i] || f.recs[i].running() || f.recs[i].former != nil {
 			return
 		}
 	}

@@ -224,6 +224,15 @@ func (r *Runner) SetLimits(runs *schemas.RunSettings, slots int, foreign map[str
 	r.dispatch()
 }
 
+// Withdraw cancels an effect that is queued: it is Released. A running one, and an unknown key, are ignored.
+func (r *Runner) Withdraw(key, why string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if j := r.jobs[key]; j != nil && !j.running {
+		r.withdraw(j, why)
+	}
+}
+
 // Cancel cancels an effect. A queued one is Released; a running one is stopped, and Finished as Cancelled with why as its
 // message. It does not wait. An unknown key is ignored.
 func (r *Runner) Cancel(key, why string) {
@@ -235,10 +244,15 @@ func (r *Runner) Cancel(key, why string) {
 	case j.running:
 		j.end(cause{outcome: schemas.OutcomeCancelled, message: why})
 	default:
-		r.unqueue(j)
-		delete(r.jobs, key)
-		r.post(settle.Report{Kind: settle.Released, Key: key, At: r.o.Now(), Why: why})
+		r.withdraw(j, why)
 	}
+}
+
+// withdraw releases a queued job; r.mu is held.
+func (r *Runner) withdraw(j *job, why string) {
+	r.unqueue(j)
+	delete(r.jobs, j.effect.Key)
+	r.post(settle.Report{Kind: settle.Released, Key: j.effect.Key, At: r.o.Now(), Why: why})
 }
 
 // Backlog returns the length of the runner's queue of effects.

@@ -133,15 +133,20 @@ func (k *Keeper) Submit(e settle.Effect) {
 	}
 }
 
+// Withdraw is Cancel for an effect that is queued: a submitted item is withdrawn from Inner.
+func (k *Keeper) Withdraw(key, why string) { k.cancel(key, why, k.o.Inner.Withdraw) }
+
 // Cancel cancels an effect by its key: a submitted item in Inner, otherwise the Keeper removes the item and releases
 // it.
-func (k *Keeper) Cancel(key, why string) {
+func (k *Keeper) Cancel(key, why string) { k.cancel(key, why, k.o.Inner.Cancel) }
+
+func (k *Keeper) cancel(key, why string, submittedOne func(key, why string)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch it := k.items[key]; {
 	case it == nil || it.stage == ended:
 	case it.stage == submitted:
-		k.o.Inner.Cancel(key, why)
+		submittedOne(key, why)
 	default:
 		k.remove(key, it)
 		k.release(key, why)

@@ -232,7 +232,8 @@ func (w *worker) report(r settle.Report) {
 	poke(w.notify)
 }
 
-func (w *worker) Hurry(string) {}
+func (w *worker) Hurry(string)            {}
+func (w *worker) Withdraw(string, string) {}
 
 func (w *worker) Cancel(key, _ string) {
 	w.mu.Lock()

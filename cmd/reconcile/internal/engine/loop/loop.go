@@ -29,6 +29,8 @@ type Performer interface {
 	Submit(settle.Effect)
 	// SetLimits sets the settings of runs, how many slots there are, and how many places of each group other processes use.
 	SetLimits(runs *schemas.RunSettings, slots int, foreign map[string]int)
+	// Withdraw releases an effect that is queued. One whose turn has come goes on, and its start is reported.
+	Withdraw(key, why string)
 	// Cancel stops an effect, running or queued.
 	Cancel(key, why string)
 	// Hurry ends the time of grace of an effect that was cancelled.

@@ -28,6 +28,8 @@ type actor struct {
 	edit func(*schemas.Run)
 	// silent actors do not say that something started, as where it waits for room.
 	silent bool
+	// unseen is how long a run has gone on when its start is reported.
+	unseen time.Duration
 	// grace is how long a run that is cancelled takes to end.
 	grace time.Duration
 	// now is when runs start.
@@ -69,6 +71,7 @@ const broken = "Broken"
 func (a *actor) perform(ctx context.Context, e settle.Effect, n int) {
 	took, outcome := a.act(e.Node, n)
 	start := a.now()
+	time.Sleep(a.unseen)
 	if !a.silent {
 		a.report(settle.Report{Kind: settle.Started, Key: e.Key, At: start, PID: 1})
 	}
@@ -118,6 +121,12 @@ func (a *actor) Drain() []settle.Report {
 }
 
 func (a *actor) Hurry(string) {}
+
+func (a *actor) Withdraw(key, why string) {
+	if a.silent {
+		a.Cancel(key, why)
+	}
+}
 
 func (a *actor) Cancel(key, why string) {
 	a.mu.Lock()
@@ -439,6 +448,65 @@ func TestWatchFollowsHints(t *testing.T) {
 			t.Errorf("counted %d runs", r.Ran)
 		}
 	})
+}
+
+// TestWatcherSleepsWhileARunGoesOn counts the turns of a watcher during a run that is longer than its commit delay.
+func TestWatcherSleepsWhileARunGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newActor(always(time.Hour, schemas.OutcomeSucceeded))
+		l := newLoop(t, tree(t, "    - {name: a, run: [x]}"), a)
+		ctx, stop := context.WithTimeout(t.Context(), 2*time.Hour)
+		defer stop()
+		turns := 0
+		l.Observe = func([]settle.Report, *state.Tree) {
+			if turns++; turns > 100 {
+				stop()
+			}
+		}
+		if _, err := l.Watch(ctx, nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := a.done(); !slices.Equal(got, []string{"a Succeeded"}) || turns > 100 {
+			t.Errorf("ran %q in more than %d turns", got, min(turns, 100))
+		}
+	})
+}
+
+// TestEditWhileARunStarts edits a node whose run goes on already, and whose start nobody has reported.
+func TestEditWhileARunStarts(t *testing.T) {
+	for onChange, want := range map[string][]string{
+		schemas.OnChangeMergePending: {"a Succeeded", "a Succeeded"},
+		schemas.OnChangeReplace:      {"a Cancelled", "a Succeeded"},
+		schemas.OnChangeAbort:        {"a Cancelled", "a Succeeded"},
+	} {
+		t.Run(onChange, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				nodes := "    - {name: a, run: [%s]}\n  policy: {onChange: %s}"
+				dir := tree(t, fmt.Sprintf(nodes, "x", onChange))
+				a := newActor(always(time.Minute, schemas.OutcomeSucceeded))
+				a.unseen = 2 * time.Second
+				hints := make(chan Hint)
+				ctx, stop := context.WithCancel(t.Context())
+				go func() {
+					defer stop()
+					time.Sleep(time.Second)
+					putDAG(t, dir, fmt.Sprintf(nodes, "y", onChange))
+					hints <- Hint{Paths: []string{"specs/dags/job.yaml"}}
+					time.Sleep(time.Second / 2)
+					if a.runs["a"] != 1 {
+						t.Error("the new definition started beside the former one")
+					}
+					time.Sleep(3 * time.Minute)
+				}()
+				if _, err := newLoop(t, dir, a).Watch(ctx, hints); err != nil {
+					t.Fatal(err)
+				}
+				if got := a.done(); !slices.Equal(got, want) {
+					t.Errorf("ran %q, want %q", got, want)
+				}
+			})
+		})
+	}
 }
 
 func TestRemovedObjectLeavesNothing(t *testing.T) {

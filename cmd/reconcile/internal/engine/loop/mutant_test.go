@@ -88,6 +88,12 @@ var distrustFaults = []mutants.Mutant{
 	{"a receipt is for any content", "../../../../../state/unconfined.go", "hexDigest(name+\"\\x00\"+string(data))", "hexDigest(name+\"\\x00\"+string(data[:0]))"},
 }
 
+// startFaults are those in what a watcher does while runs start and go on.
+var startFaults = []mutants.Mutant{
+	{"a watcher takes turns all the time while something runs", "wait.go", "s.watching && len(s.mine) == 0 && ", "s.watching && ", "TestWatcherSleepsWhileARunGoesOn"},
+	{"a run ends that nobody knew to go on", "turn.go", "c != nil && c.StartedAt.IsZero() {", "c != nil && false {"},
+}
+
 // stampFaults are those in finding what of a status is written while effects run.
 var stampFaults = []mutants.Mutant{
 	{"a phase waits", "status_stamp.go", "was.phase == is.phase && ", ""},
@@ -110,6 +116,7 @@ func TestMutants(t *testing.T) {
 		mutants.NoticedBy("TestDistrust$|TestDecisionsAreOnDiskFirst|TestDistrustPreferences|TestDistrustReplies|TestMarkedWhileItRuns", distrustFaults),
 		mutants.NoticedBy("TestStatusThatWaits", stampFaults),
 		mutants.NoticedBy("TestSharedRunsWhileTheRemoteIsAway", shareFaults),
+		mutants.NoticedBy("TestEditWhileARunStarts", startFaults),
 		mutants.NoticedBy("TestAcquireWaitsForOneThatGoesOn", lockFaults),
 	)}.Run(t)
 }

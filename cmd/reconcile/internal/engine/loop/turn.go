@@ -460,7 +460,8 @@ func (s *run) perform(claimed []settle.Effect) {
 	}
 }
 
-// cancel stops running effects that became unwanted.
+// cancel stops effects that became unwanted. One that was decided about before its start was on record is only withdrawn: it may be wanted
+// once it is known to run.
 func (s *run) cancel() {
 	wanted := map[string]bool{}
 	for _, effects := range s.effects {
@@ -469,11 +470,16 @@ func (s *run) cancel() {
 		}
 	}
 	for key := range s.mine {
-		if !wanted[key] {
-			s.loop.Perform.Cancel(key, s.whyUnwanted(key))
-			if s.isKilled(key) {
-				s.loop.Perform.Hurry(key)
-			}
+		if wanted[key] {
+			continue
+		}
+		if c := settle.ClaimOf(s.tree.Entry(s.mine[key].Owner), key); c != nil && c.StartedAt.IsZero() {
+			s.loop.Perform.Withdraw(key, s.whyUnwanted(key))
+			continue
+		}
+		s.loop.Perform.Cancel(key, s.whyUnwanted(key))
+		if s.isKilled(key) {
+			s.loop.Perform.Hurry(key)
 		}
 	}
 }

@@ -392,7 +392,8 @@ func (w *simWorker) report(r settle.Report) {
 	}
 }
 
-func (w *simWorker) Hurry(string) {}
+func (w *simWorker) Hurry(string)            {}
+func (w *simWorker) Withdraw(string, string) {}
 
 func (w *simWorker) Cancel(key, _ string) {
 	w.mu.Lock()

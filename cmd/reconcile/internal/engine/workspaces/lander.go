@@ -152,26 +152,42 @@ func (l *Lander) release(key, why string) {
 	l.report(settle.Report{Kind: settle.Released, Key: key, At: l.m.o.Now(), Why: why})
 }
 
+// Withdraw releases a landing that is queued, or withdraws an effect from inner. A verification is cancelled, which leaves nothing.
+func (l *Lander) Withdraw(key, why string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.busy != key && !l.endOwn(key, why) {
+		l.inner.Withdraw(key, why)
+	}
+}
+
 // Cancel cancels a landing, or an effect of inner.
 func (l *Lander) Cancel(key, why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i, q := range l.queue {
-		if q.Key == key {
-			l.queue = append(l.queue[:i:i], l.queue[i+1:]...)
-			l.release(key, why)
-			return
-		}
-	}
 	if l.busy == key {
 		l.cancel()
 		return
 	}
-	if v := l.verifies[key]; v != nil {
-		v.cancel()
-		return
+	if !l.endOwn(key, why) {
+		l.inner.Cancel(key, why)
 	}
-	l.inner.Cancel(key, why)
+}
+
+// endOwn releases a landing that is queued, or cancels a verification; false for a key of neither. l.mu is held.
+func (l *Lander) endOwn(key, why string) bool {
+	for i, q := range l.queue {
+		if q.Key == key {
+			l.queue = append(l.queue[:i:i], l.queue[i+1:]...)
+			l.release(key, why)
+			return true
+		}
+	}
+	v := l.verifies[key]
+	if v != nil {
+		v.cancel()
+	}
+	return v != nil
 }
 
 // Hurry delegates to inner: a landing is cancelled at once.

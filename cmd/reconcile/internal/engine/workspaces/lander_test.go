@@ -23,6 +23,7 @@ type actor struct {
 
 func (a *actor) Submit(e settle.Effect)                              { a.submitted <- e }
 func (a *actor) SetLimits(*schemas.RunSettings, int, map[string]int) {}
+func (a *actor) Withdraw(string, string)                             {}
 func (a *actor) Cancel(string, string)                               {}
 func (a *actor) Hurry(string)                                        {}
 func (a *actor) Tell(string, []settle.Message)                       {}
