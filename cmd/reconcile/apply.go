@@ -99,7 +99,7 @@ const streamSize = 64 << 20
 func readStream(r io.Reader) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, streamSize+1))
 	if len(text) > streamSize {
-		return nil, badUsage("apply reads at most %d bytes from a pipe; nothing was written; give files with -f", streamSize)
+		return nil, badUsage("at most %d bytes are read from a pipe; nothing was done; give files", streamSize)
 	}
 	return text, err
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -52,7 +51,7 @@ repeated, once for each PATH.`,
 // proposal reads the text that a flag names; it is never nil.
 func (a *app) proposal(flag, p string) (text []byte, err error) {
 	if p == "-" {
-		text, err = io.ReadAll(a.stdin)
+		text, err = readStream(a.stdin)
 	} else {
 		text, err = regular.ReadPath(a.within(p))
 	}

@@ -64,6 +64,9 @@ func paramValues(given []string) (map[string]any, error) {
 		if out == nil {
 			out = map[string]any{}
 		}
+		if _, twice := out[name]; twice {
+			return nil, badUsage("--param %s: the parameter %s has two values", pair, name)
+		}
 		out[name] = value
 	}
 	return out, nil
