@@ -185,7 +185,9 @@ func (f *fold) judge(i int32) {
 	case r.refused != nil && !r.running():
 		f.set(i, schemas.NodeBlocked, settle.ReasonLandingRefused, f.refusal(i))
 	case r.unlanded > max(f.limits[i].Limit, landRetries):
-		f.set(i, schemas.NodeFailed, settle.ReasonNotLanded, r.failed.Message)
+		name := f.p.Spec.Nodes[i].Name
+		f.set(i, schemas.NodeFailed, settle.ReasonNotLanded, fmt.Sprintf("%s; it stays on the branch %s; correct the cause, then reconcile retry %s %s",
+			r.failed.Message, f.branch(name), f.Ref, name))
 	case f.handoffsMade(i) > mostHandoffs && !r.running():
 		f.set(i, schemas.NodeFailed, settle.ReasonTooManyHandoffs, fmt.Sprintf(
 			"it handed its task off %d times; divide the task, or give the agent a larger contextWindow", f.handoffsMade(i)))
