@@ -154,6 +154,8 @@ type asserting struct {
 	before, after map[string]map[string][]string // by file after the change, and test
 	emptied       []string                       // what is said of single files
 	judged        map[string]bool                // by file and test
+	rows          int                            // of tables that are gone from all files together
+	shorter       []string                       // files with fewer rows
 	gone          map[string]string              // the tests that the change removes, which may be in another file now
 }
 
@@ -161,6 +163,11 @@ type asserting struct {
 func (a *asserting) add(from, file string, before, after []byte) {
 	if a.before == nil {
 		a.before, a.after, a.judged = map[string]map[string][]string{}, map[string]map[string][]string{}, map[string]bool{}
+	}
+	if n := rows(before) - rows(after); n != 0 {
+		if a.rows += n; n > 0 {
+			a.shorter = append(a.shorter, file)
+		}
 	}
 	var is map[string]int
 	var judged map[string]bool
@@ -175,6 +182,9 @@ func (a *asserting) add(from, file string, before, after []byte) {
 	a.before[file], was, _ = assertionsOf(from, before)
 	if n := otherwise(before, after); n > 0 {
 		a.emptied = append(a.emptied, fmt.Sprintf("expects %s in %s", schemas.Count(n, "other value"), file))
+	}
+	if n := longer(before, after); n > 0 {
+		a.emptied = append(a.emptied, fmt.Sprintf("raises %s in %s", schemas.Count(n, "time limit"), file))
 	}
 	for _, test := range slices.Sorted(maps.Keys(was)) {
 		if now, there := a.after[file][test]; there && len(now)+is[test] == 0 && len(a.before[file][test]) == 0 {
@@ -216,6 +226,9 @@ func (a *asserting) doubts() []string {
 				out = append(out, fmt.Sprintf("takes %s out of %s in %s", schemas.Count(fewer, "assertion"), what, file))
 			}
 		}
+	}
+	if a.rows > 0 {
+		out = append(out, fmt.Sprintf("takes %s out of tables in %s", schemas.Count(a.rows, "row"), schemas.Shorten(a.shorter, 3)))
 	}
 	return append(out, a.hollow()...)
 }

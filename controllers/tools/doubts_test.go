@@ -30,6 +30,7 @@ func TestDoubts(t *testing.T) {
 	}
 	const goTest = "package a\n\nfunc TestSum(t *testing.T) {\n\tif sum(1, 1) != 2 {\n\t\tt.Fatal()\n\t}\n}\n"
 	const twice = "package a\n\nfunc TestSum(t *testing.T) {\n\tassert.Equal(t, 2, sum(1, 1))\n\tassert.Equal(t, 3, sum(1, 2))\n}\n"
+	const table = "package a\n\nfunc TestSum(t *testing.T) {\n\tfor in, want := range map[int]int{\n\t\t{1, 2},\n\t\t{3, 4},\n\t} {\n\t\tif sum(in) != want {\n\t\t\tt.Fatal()\n\t\t}\n\t}\n}\n"
 	type kase struct {
 		name  string
 		files func() []preview.File
@@ -54,6 +55,13 @@ func TestDoubts(t *testing.T) {
 		{"deletes a test of a suite", func() []preview.File {
 			return []preview.File{file("a.test.ts", "it('sums', () => {})\nit('rest', () => {})\n", "it('rest', () => {})\n")}
 		}, []string{"removes the test sums of a.test.ts"}},
+		{"takes the failing case out", edit("a_test.go", table, "\t\t{3, 4},\n", ""), []string{"takes 1 row out of tables in a_test.go"}},
+		{"takes a case of pytest out", one("test_a.py", "CASES = [\n    (1, 2),\n    pytest.param(3, 4),\n]\n", "CASES = [\n    (1, 2),\n]\n"), []string{"takes 1 row out of tables in test_a.py"}},
+		{"replaces a case", edit("a_test.go", table, "{3, 4}", "{5, 6}"), nil},
+		{"moves a case", func() []preview.File {
+			return []preview.File{file("a_test.go", table, strings.ReplaceAll(table, "\t\t{3, 4},\n", "")), file("b_test.go", goTest, goTest+"var more = [][]int{\n\t{3, 4},\n}\n")}
+		}, nil},
+		{"waits longer", one("a.test.ts", "it('sums', () => { expect(sum()).toBe(2) })\njest.setTimeout(1000)\n", "it('sums', () => { expect(sum()).toBe(2) })\njest.setTimeout(60000)\n"), []string{"raises 1 time limit in a.test.ts"}},
 		{"moves a test", func() []preview.File {
 			return []preview.File{file("a_test.go", goTest, ""), file("b_test.go", "", goTest)}
 		}, nil},

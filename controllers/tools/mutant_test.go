@@ -8,6 +8,9 @@ import (
 
 // faults are those that let a change pass because less is looked at.
 var faults = []mutants.Mutant{
+	{"a limit of time may rise", "lowered.go", "if sum(said) > old[0] {", "if sum(said) < old[0] {", "TestLonger"},
+	{"a test may get more time", "assertions.go", "if n := longer(before, after); n > 0 {", "if n := longer(before, after); n < 0 {", "TestDoubts"},
+	{"a table may get smaller", "assertions.go", "if a.rows > 0 {", "if a.rows < 0 {", "TestDoubts"},
 	{"nothing looks at what used a removed file", "uses.go", "if len(gone)+len(edited) == 0 || !t.Role.joins() {", "if len(edited) == 0 {", "TestUses"},
 	{"nothing looks at what uses a file that changed", "uses.go", "if t.Category != checks.TypeChecker {", "if true {", "TestUses"},
 	{"what mentions a file that changed is passed over", "uses.go", "slices.Concat(j.Asked, c.Mention(edited, slices.DeleteFunc(left, asked)))", "j.Asked", "TestUses"},
