@@ -92,6 +92,7 @@ var faults = []mutants.Mutant{
 	{"a hold lets a change be verified", "dags/pipeline.go", "case f.heldByAction(i):", "case false:"},
 	{"a hold lets a change land", "dags/land.go", "case f.heldByAction(i):", "case false:"},
 	{"a landing that is not wanted keeps a node from starting", "dags/node.go", "case !claim.IsWork():", "case claim.Verifies != \"\":"},
+	{"a session without work waits for a place", "sessions/affects.go", " || was.idle != is.idle {", " {", "TestScenarios/session_limit_idle"},
 	{"what is queued by a former definition counts for nothing", "dags/node.go", "\tif !r.formerRuns() {\n", "\tif !r.formerRuns() && !claim.StartedAt.IsZero() {\n", "TestScenarios/change_claimed"},
 	{"an agent with a pipeline works in the tree", "dags/node.go", "if f.pipelineOf(i) != nil && f.workspace(i) == nil {", "if false {"},
 	{"a success of before the pipeline is verified", "dags/pipeline.go", "case land != nil && land.Outcome == schemas.OutcomeSucceeded: // perhaps", "case false: // perhaps"},

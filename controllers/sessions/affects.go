@@ -35,7 +35,7 @@ func addAdmitted(r *settle.Round) {
 		return
 	}
 	for name, is := range assignSlots(r.Tree(), SlotsOf(r.World).sums) {
-		if was := given[name]; was == nil || was.Gate != is.Gate {
+		if was := given[name]; was == nil || was.Gate != is.Gate || was.idle != is.idle {
 			r.AddChanged(schemas.SessionKind.Ref(name))
 		}
 	}
