@@ -115,13 +115,19 @@ func (c *expandedChaos) alone() {
 			continue
 		}
 		for i := range entry.Claims {
-			if entry.Claims[i].Node == e.Node && !entry.Claims[i].StartedAt.IsZero() {
+			if entry.Claims[i].Node == e.Node {
 				c.t.Errorf("%s is wanted while %s is claimed", e.Key, entry.Claims[i].Key)
 			}
 		}
 		other := map[string]string{"d0": "d1", "d1": "d0"}[e.Owner.Name]
-		if o := c.entries[schemas.DAGKind.Ref(other)]; o != nil && len(o.Claims) > 0 && state.SpecOf[*schemas.DAGSpec](o) != nil {
-			c.t.Errorf("%s is wanted while %s of its group is claimed", e.Key, o.Claims[0].Key)
+		o := c.entries[schemas.DAGKind.Ref(other)]
+		if o == nil || state.SpecOf[*schemas.DAGSpec](o) == nil {
+			continue
+		}
+		for i := range o.Claims {
+			if node := o.Claims[i].Node; node != schemas.OnFailure && node != schemas.OnSuccess {
+				c.t.Errorf("%s is wanted while %s of its group is claimed", e.Key, o.Claims[i].Key)
+			}
 		}
 	}
 }

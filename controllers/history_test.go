@@ -90,8 +90,9 @@ func (c *chaos) session(i int) {
 func (c *chaos) dagSpec(i int) {
 	name := fmt.Sprintf("d%d", i)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%sspec:\n  session: s%d\n  policy: {%s, retry: {limit: %d, backoff: 1s}%s}\n", head("DAG", name),
-		c.r.IntN(3), pick(c.r, "failFast: true", "continueOnFailure: true"), c.r.IntN(2), pick(c.r, "", "", ", timeout: 20s"))
+	fmt.Fprintf(&b, "%sspec:\n  session: s%d\n  policy: {%s, retry: {limit: %d, backoff: 1s}%s%s}\n", head("DAG", name),
+		c.r.IntN(3), pick(c.r, "failFast: true", "continueOnFailure: true"), c.r.IntN(2), pick(c.r, "", "", ", timeout: 20s"),
+		pick(c.r, "", ", onChange: mergePending", ", onChange: abort"))
 	if c.dagFields != nil {
 		b.WriteString(c.dagFields(i))
 	}
@@ -241,6 +242,19 @@ func (c *chaos) startSome() {
 			c.start(e)
 		} else {
 			c.note("claim %s", e.Key)
+		}
+	}
+	c.startLate()
+}
+
+// startLate has runs known to go on that were claimed before, whether they are still wanted or not.
+func (c *chaos) startLate() {
+	for _, ref := range slices.SortedFunc(maps.Keys(c.entries), schemas.Ref.Compare) {
+		for i, cl := range c.entries[ref].Claims {
+			if cl.StartedAt.IsZero() && c.r.IntN(4) == 0 {
+				c.note("start late %s", cl.Key)
+				c.entry(ref).Claims[i].StartedAt = schemas.NewTime(c.now)
+			}
 		}
 	}
 }
