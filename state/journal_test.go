@@ -180,6 +180,10 @@ func TestOrphanThatStarted(t *testing.T) {
 	if o := s.orphan(Claim{Run: run(3)}); !o.StartedAt.IsZero() {
 		t.Errorf("a command has no token, and started at %s", o.StartedAt)
 	}
+	must(t, s.ForgetOrphans(t.Context(), []Orphan{{agent}}, nil))
+	if _, err := s.root.Lstat(TokenFile(agent.Key)); !os.IsNotExist(err) {
+		t.Errorf("the token of one that is forgotten: %v", err)
+	}
 }
 
 func TestJournalOfAnotherProcess(t *testing.T) {

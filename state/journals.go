@@ -280,12 +280,18 @@ func (s *Store) sweepJournals() {
 }
 
 // ForgetOrphans says that no process of the given orphans runs any more: it removes the journals that Recover took them
-// from, if all their claims are among the orphans. Before that it writes records of their usage.
+// from, if all their claims are among the orphans. Before that it writes records of their usage, and then removes the files that say
+// that they had started.
 func (s *Store) ForgetOrphans(ctx context.Context, orphans []Orphan, used []*schemas.Run) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.writeRuns(ctx, used, nil); err != nil {
 		return fmt.Errorf("record what killed runs used: %w", err)
+	}
+	for _, o := range orphans {
+		if err := s.root.Remove(TokenFile(o.Key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove the token of a killed run: %w", err)
+		}
 	}
 	for _, v := range s.otherJournals() {
 		open := len(v.keys)

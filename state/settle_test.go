@@ -160,6 +160,7 @@ var listingMutants = []mutants.Mutant{
 var orphanMutants = []mutants.Mutant{
 	{"an agent that had just started did not start", "journals.go", "c.StartedAt = schemas.NewTime(fi.ModTime())", "_ = fi"},
 	{"an agent starts again when its process is killed", "journals.go", "if c.StartedAt.IsZero() && c.Agent != \"\" {", "if c.Agent != \"\" {"},
+	{"the token of a killed run stays", "journals.go", "err := s.root.Remove(TokenFile(o.Key))", "err := error(nil)"},
 	{"a command that had not started has", "journals.go", "if c.StartedAt.IsZero() && c.Agent != \"\" {", "if c.StartedAt.IsZero() {"},
 }
 

@@ -44,6 +44,7 @@ var faults = []mutants.Mutant{
 	{"a lost session is a failure", "run.go", "if a.lostSession() {", "if false {", "TestLostSessions"},
 	{"a lost session is tried for ever", "session.go", "(!interrupted || id == b.SessionID)", "id != \"-\"", "TestLostSessions"},
 	{"a killed run begins a new session", "session.go", "id, interrupted := a.runner.savedSession(a)", "id, interrupted := \"\", false", "TestLostSessions"},
+	{"that a killed run began is forgotten before it is on record", "workfile.go", "{needsName(key), memoryName(key)}", "{needsName(key), memoryName(key), tokenName(key)}", "TestReapAll"},
 	{"a session without access is lost", "session.go", "return t.Failure.Class == schemas.FailureUnknown ||", "return true ||", "TestLostSessions"},
 	{"a turn that worked has lost its session", "session.go", "t.Usage != nil && t.Usage.OutputTokens > 0", "false", "TestSessionsThatWorked"},
 	{"a turn whose time ran out has no class", "result.go", "case s.outcome == schemas.OutcomeTimedOut && a.isAgent():", "case false:", "TestAgentsAreEnded"},

@@ -251,10 +251,14 @@ func TestReapAll(t *testing.T) {
 		orphans = append(orphans, orphan(key))
 	}
 	other := killedRunner(t, g.dir, "other", pids, []string{"polite"})
+	g.write(state.TokenFile("a"), "")
 	if err := g.ReapAll(context.Background(), orphans); err != nil {
 		t.Fatal(err)
 	}
 	assertGone(t, old)
+	if _, err := os.Stat(filepath.Join(g.dir, filepath.FromSlash(state.TokenFile("a")))); err != nil {
+		t.Errorf("that a run began is forgotten before it is on record: %v", err)
+	}
 	if !alive(other[0]) {
 		t.Error("an orphan that was not asked for was ended")
 	}

@@ -130,9 +130,9 @@ func (a *attempt) writeWork(name string, data []byte) error {
 	return err
 }
 
-// removeWorkOf removes the files of the run with that key.
+// removeWorkOf removes the files of the run with that key. That with its token stays until it is on record that the run began.
 func (r *Runner) removeWorkOf(key string) (err error) {
-	for _, name := range []string{needsName(key), memoryName(key), tokenName(key)} {
+	for _, name := range []string{needsName(key), memoryName(key)} {
 		err = errors.Join(err, removeIfThere(r.root, path.Join(state.WorkDir, name)))
 	}
 	return errors.Join(err, removeTree(r.root, path.Join(state.WorkDir, scratchName(key))))
@@ -165,7 +165,7 @@ func (r *Runner) leave(key string) {
 func (r *Runner) removeLeftovers() error {
 	err := errors.Join(r.files.close(), r.removeSessions(), r.sweepPrograms(programsAge, programsBytes))
 	for _, key := range r.leftovers {
-		err = errors.Join(err, r.removeWorkOf(key))
+		err = errors.Join(err, r.removeWorkOf(key), removeIfThere(r.root, state.TokenFile(key)))
 	}
 	return err
 }
