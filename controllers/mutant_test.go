@@ -39,7 +39,7 @@ var faults = []mutants.Mutant{
 	{"what is about no file is told to nobody", "sessions/fix.go", "!slices.Contains(own, f.File) || ", ""},
 	{"who mends is not told of the failed test", "sessions/fix.go", "c.From == schemas.RoleTester || ", ""},
 	{"all folders are mended in one task", "sessions/fix.go", "divide(path.Dir)", "divide(func(string) string { return \"\" })"},
-	{"what may come from elsewhere is mended by folders", "sessions/fix.go", " || slices.ContainsFunc(all, elsewhere)", ""},
+	{"what may come from elsewhere is mended by folders", "sessions/fix.go", "slices.ContainsFunc(all, elsewhere)", "slices.ContainsFunc(all[:0], elsewhere)"},
 	{"what a session began with is forgotten", "sessions/quality.go", "if v.st.Base == \"\" {", "if true {"},
 	{"a session that is to be verified has no place", "sessions/slot.go", " && !r.sums.toVerify(e); ", "; "},
 	{"a session is completed as it is", "sessions/decide.go", "sum.unverified = v != nil &&", "sum.unverified = false && v != nil &&"},
