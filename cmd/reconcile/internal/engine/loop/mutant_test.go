@@ -30,7 +30,6 @@ var faults = []mutants.Mutant{
 // lockFaults are those in waiting for the lock of the tree.
 var lockFaults = []mutants.Mutant{
 	{"one that hangs is waited for", "lock.go", "!ok || !busy.Works()", "!ok"},
-	{"a watcher spins while a node runs", "wait.go", "s.watching && len(s.mine) == 0 && ", "s.watching && ", "TestWatchSleepsWhileANodeRuns"},
 	{"one that goes on is not waited for", "lock.go", "!ok || !busy.Works()", "ok || err == nil"},
 }
 

@@ -96,28 +96,6 @@ func (e *edits) archive() (files []string) {
 // movable says of every file that it may go to the archive.
 func movable(_ context.Context, paths []string) ([]string, error) { return slices.Clone(paths), nil }
 
-// A watcher sleeps while an effect runs: it may only finalize after that, whatever is due.
-func TestWatchSleepsWhileANodeRuns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLoop(t, tree(t, "    - {name: a, run: [x]}\n    - {name: b, run: [x]}"), newActor(func(node string, _ int) (time.Duration, string) {
-			return map[string]time.Duration{"a": time.Second, "b": time.Hour}[node], schemas.OutcomeSucceeded
-		}))
-		ctx, stop := context.WithTimeout(t.Context(), 2*time.Hour)
-		defer stop()
-		const most = 5000
-		var asked atomic.Int64
-		l.Now = func() time.Time {
-			if asked.Add(1) > most {
-				stop()
-			}
-			return time.Now()
-		}
-		if r, err := l.Watch(ctx, nil); err != nil || job(t, r.Tree).Phase != schemas.DAGSucceeded || asked.Load() > most {
-			t.Errorf("the DAG is %s after %d looks at the clock: %v", job(t, r.Tree).Phase, asked.Load(), err)
-		}
-	})
-}
-
 // A watcher that left objects dormant moves them to the archive when their time has come, and asks again about those that may not be
 // moved yet; so does the next process.
 func TestWatchArchivesDormantObjects(t *testing.T) {
