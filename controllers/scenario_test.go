@@ -290,6 +290,8 @@ func (s *scenario) detail(r *schemas.Run, words []string) {
 			r.Result = fmt.Appendf(nil, `{"outcome":%q,"summary":"2 findings","tools":[{"tool":"flake8","category":"linter","outcome":%[1]q}]}`, v)
 		case "missing": // the tool that would verify
 			r.Result = fmt.Appendf(nil, `{"outcome":"unknown","summary":"%s is unknown","tools":[{"tool":%[1]q,"category":"linter","outcome":"unknown","notInstalled":true}]}`, v)
+		case "unchecked": // a file, beside those at which a tool looked
+			r.Result = fmt.Appendf(nil, `{"outcome":"passed","summary":"clean: flake8","tools":[{"tool":"flake8","category":"linter","outcome":"passed"}],"unchecked":[%q]}`, v)
 		case "undecided": // as LANGUAGE/CATEGORY[/CHOSEN]: no tool looked at it
 			of := append(strings.Split(v, "/"), "")
 			r.Result = fmt.Appendf(nil, `{"outcome":"unknown","summary":"no tool is about it","undecided":[{"language":%q,"category":%q,"chosen":%q}]}`, of[0], of[1], of[2])

@@ -13,7 +13,8 @@ type Pipeline struct {
 	MaxLoops int `json:"maxLoops,omitempty" jsonschema:"minimum=1,maximum=20,default=3"`
 	// FailOn is the severity from which on a finding sends a change back. Default low.
 	FailOn string `json:"failOn,omitempty" jsonschema:"enum=critical,enum=high,enum=medium,enum=low,enum=info,default=low"`
-	// AllowUnknown names tools whose checks may be unknown: not installed, say, or without a test that ran.
+	// AllowUnknown names tools whose checks may be unknown: not installed, say, or without a test that ran; and inspect and test where the project may
+	// have none for that step, or for some of the files.
 	AllowUnknown []string `json:"allowUnknown,omitempty" jsonschema:"maxItems=100"`
 	// Timeout ends each of the checks. Default 10m.
 	Timeout *Duration `json:"timeout,omitempty"`

@@ -14,7 +14,8 @@ type Quality struct {
 	Rounds int `json:"rounds,omitempty" jsonschema:"minimum=1,maximum=20,default=3"`
 	// FailOn is the severity from which on a finding counts. Default low.
 	FailOn string `json:"failOn,omitempty" jsonschema:"enum=critical,enum=high,enum=medium,enum=low,enum=info,default=low"`
-	// AllowUnknown names tools whose checks may be unknown, and inspect and test where the project may have none for that step.
+	// AllowUnknown names tools whose checks may be unknown, and inspect and test where the project may have none for that step, or for
+	// some of the files.
 	AllowUnknown []string `json:"allowUnknown,omitempty" jsonschema:"maxItems=100"`
 	// Timeout ends each of the checks. Default 10m.
 	Timeout *Duration `json:"timeout,omitempty"`

@@ -227,6 +227,11 @@ type settled struct {
 	Summary Summary         `json:"summary"`
 }
 
+// applies reports whether what was recorded of the settled tree is of this program, and not of the future.
+func (s *Store) applies(was settled) bool {
+	return !s.opts.NoCache && was.Build == s.opts.Build && !s.opts.Now().Before(was.At)
+}
+
 // archives reports whether a spec is due for the archive.
 func (was settled) archives(now time.Time) bool {
 	due := was.Summary.Archive

@@ -40,11 +40,6 @@ func (s *Store) Fresh() (Summary, bool) {
 	return was.Summary, true
 }
 
-// applies reports whether what was recorded of the settled tree is of this program, and not of the future.
-func (s *Store) applies(was settled) bool {
-	return !s.opts.NoCache && was.Build == s.opts.Build && !s.opts.Now().Before(was.At)
-}
-
 func (n *freshCollector) file(a area, dir string, name []byte, st *disk.Stat) {
 	look := n.addFile(dir, name, st)
 	if len(n.files) == cap(n.files) {

@@ -35,7 +35,7 @@ func bindCheck(q *checkFlags, f *pflag.FlagSet) {
 	f.StringVar(&q.Session, "session", "", "everything on the branch of the `SESSION`; what is in files that its nodes changed comes first")
 	f.StringSliceVar(&q.Tools, "tool", nil, "only the checks of the tool `NAME`")
 	f.DurationVar(&q.Timeout, "timeout", 10*time.Minute, "the time limit of each check, as a `TIME`")
-	f.StringSliceVar(&q.AllowUnknown, "allow-unknown", nil, "accept that the checks of the tool `NAME` are unknown")
+	f.StringSliceVar(&q.AllowUnknown, "allow-unknown", nil, "accept that the checks of the tool `NAME` are unknown, or with inspect that none looks at a file")
 	f.StringVar(&q.Sandbox, "sandbox", "", "confine the tools: they write in the project only; `LEVEL` is "+schemas.SandboxLandlock+" or "+schemas.SandboxBwrap)
 	f.BoolVar(&q.Refresh, "refresh", false, "discover the tools again")
 	f.StringArrayVar(&q.read, "read", nil, "run nothing, and read a report of another program, as `FORMAT=FILE`; - is the standard input; may be repeated")

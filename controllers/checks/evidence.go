@@ -25,6 +25,9 @@ type Evidence struct {
 	Written *Written `json:"written,omitempty"`
 	// Overridden are those that people accepted.
 	Overridden []Override `json:"overridden,omitempty"`
+	// Unchecked are the first files of the change in languages for which there are tools, and at which none that ran looks, unless that is
+	// accepted. The outcome is not about them.
+	Unchecked []string `json:"unchecked,omitempty"`
 	// Undecided are the questions that remained about which tools to use.
 	Undecided []schemas.ToolQuestion `json:"undecided,omitempty"`
 }

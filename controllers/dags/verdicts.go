@@ -34,10 +34,20 @@ func (f *fold) sendsBack(i int32, run, record *schemas.Run) (held bool) {
 	return v.held != ""
 }
 
-// doubt notes why the checks may see less of a change that passed.
+// doubt notes why the checks may see less of a change that passed, or saw only a part.
 func (f *fold) doubt(i int32, all []string) {
+	v := &f.recs[i].verify
+	for _, of := range []map[string]*schemas.Run{v.verdicts, v.proofs} {
+		record := of[schemas.StepInspect]
+		if record == nil || f.ignoring(i, v.change, schemas.StepInspect) != nil {
+			continue
+		}
+		if files := checks.EvidenceOf(record).Unchecked; len(files) > 0 {
+			all = append(all[:len(all):len(all)], "changes "+schemas.Shorten(files, 3)+", at which no tool looks")
+		}
+	}
 	if len(all) > 0 {
-		f.recs[i].verify.doubts = "it " + schemas.Shorten(all, 3)
+		v.doubts = "it " + schemas.Shorten(all, 3)
 	}
 }
 

@@ -9,7 +9,7 @@ func VerifyArgs(p *schemas.Pipeline, step string) []string {
 		args = append(args, "--fail-on", p.FailOn)
 	}
 	for _, name := range p.AllowUnknown {
-		if name != schemas.StepInspect && name != schemas.StepTest {
+		if name != schemas.StepTest && (name != schemas.StepInspect || step == name) {
 			args = append(args, "--allow-unknown", name)
 		}
 	}

@@ -103,6 +103,9 @@ func TestStream(t *testing.T) {
 		if leftOf(lines, got) > 0 || strings.Contains(got, strings.Split(hidden, "\n")[1]) {
 			t.Fatalf("left: %s", got)
 		}
+		if n := strings.Count(got, markStart+ruleKey+markEnd); n != 2 {
+			t.Fatalf("%d keys are named, want 2: %s", n, got)
+		}
 		for _, word := range []string{"one\n", "two [private] three\n", "four\n", "five\n"} {
 			if !strings.Contains(got, word) {
 				t.Fatalf("%q is lost: %s", word, got)

@@ -15,14 +15,19 @@ type Stream struct {
 	depth  int  // of marks of private text
 	inside bool // a private key
 	last   int  // the length of its last line
+	untold bool // too little of it had come for RedactBytes to name it
 }
 
-// Hide hides private text in b, a part of the stream, and leaves out the lines of a private key that began before it. b is
-// whole lines or pieces of one. It does not change b, and may return a part of it.
+// Hide hides private text in b, a part of the stream, and leaves out the lines of a private key that began before it, in whose place is a mark
+// where RedactBytes made none. b is whole lines or pieces of one. It does not change b, and may return a part of it.
 func (s *Stream) Hide(b []byte) []byte {
 	b = s.hidePrivate(b)
 	if s.inside {
-		b = s.leave(b)
+		rest := s.leave(b)
+		if s.untold && significant(string(b[:len(b)-len(rest)])) > 0 {
+			s.untold, rest = false, append([]byte(markStart+ruleKey+markEnd+"\n"), rest...)
+		}
+		b = rest
 	}
 	if s.inside {
 		return b
@@ -67,7 +72,7 @@ func (s *Stream) enter(text string) {
 	if body < 0 || keyEnds(text, body) >= 0 || keyBody(text, body) < len(text) {
 		return
 	}
-	s.inside, s.last = true, 64
+	s.inside, s.last, s.untold = true, 64, significant(text[body:]) < minKey
 }
 
 // leave cuts off what still belongs to the key.

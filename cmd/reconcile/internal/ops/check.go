@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -289,14 +290,18 @@ type Checked struct {
 	Overridden []checks.Override `json:"overridden,omitempty"`
 	// Undecided are the questions that remained about which tools to use for the languages of these files.
 	Undecided []schemas.ToolQuestion `json:"undecided,omitempty"`
+	seen      checks.Outcome         // of what tools looked at; "" if that is all
 	// ChangedLines are the lines that changed, by file, where they were asked for.
 	ChangedLines map[string][]checks.LineRange `json:"-"`
 }
 
 // Evidence is the part of the result that is recorded.
 func (c *Checked) Evidence() *checks.Evidence {
-	e := checks.Evident(c.Checks, c.Outcome, c.Overridden, c.ChangedLines)
+	e := checks.Evident(c.Checks, cmp.Or(c.seen, c.Outcome), c.Overridden, c.ChangedLines)
 	e.Undecided = c.Undecided
+	if c.seen == checks.Passed && c.Outcome == checks.Unknown {
+		e.Unchecked = c.Unchecked[:min(len(c.Unchecked), 20)]
+	}
 	if len(c.Checks) == 0 && c.Files != nil && c.Outcome == checks.Unknown {
 		e.Summary = fmt.Sprintf("no tool or test of the project is about the %s that changed", schemas.Count(*c.Files, "file"))
 	}

@@ -9,6 +9,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/toolscan"
 	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/controllers/tools"
+	"reconcile.dev/reconcile/schemas"
 )
 
 // InspectRequest requests an inspection of a project by its linters, formatters and type checkers.
@@ -191,6 +192,9 @@ func (p *project) sum(r *Checked, q *CheckRequest) {
 		r.Files, r.Unjudged = &n, p.unjudged
 		if len(r.Checks) == 0 && !slices.ContainsFunc(p.files, p.checkable) && !slices.ContainsFunc(p.gone, p.unknown) {
 			r.Outcome = checks.Passed // nothing changed that any tool checks
+		}
+		if r.seen = r.Outcome; r.seen == checks.Passed && len(r.Unchecked) > 0 && !slices.Contains(q.AllowUnknown, schemas.StepInspect) {
+			r.Outcome = checks.Unknown
 		}
 	}
 	r.sessionFirst()

@@ -493,7 +493,10 @@ func TestEditWhileARunStarts(t *testing.T) {
 					putDAG(t, dir, fmt.Sprintf(nodes, "y", onChange))
 					hints <- Hint{Paths: []string{"specs/dags/job.yaml"}}
 					time.Sleep(time.Second / 2)
-					if a.runs["a"] != 1 {
+					a.mu.Lock()
+					began := a.runs["a"]
+					a.mu.Unlock()
+					if began != 1 {
 						t.Error("the new definition started beside the former one")
 					}
 					time.Sleep(3 * time.Minute)
