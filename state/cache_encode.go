@@ -2,8 +2,11 @@ package state
 
 import (
 	"encoding/binary"
+	"maps"
+	"slices"
 
 	"github.com/cespare/xxhash/v2"
+
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/disk"
 )
@@ -160,9 +163,9 @@ func (e *encoder) references(refs []schemas.Reference) {
 
 func (e *encoder) table(m map[string]string) {
 	e.Uint(uint64(len(m)))
-	for k, v := range m {
+	for _, k := range slices.Sorted(maps.Keys(m)) { // the same bytes for the same content
 		e.String(k)
-		e.String(v)
+		e.String(m[k])
 	}
 }
 

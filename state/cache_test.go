@@ -22,7 +22,7 @@ func cachedTree(t testing.TB) (dir, want string) {
 	put(t, dir, map[string]string{
 		"specs/checks.yaml":                  dagYAML,
 		"specs/broken.yaml":                  "kind: Session\nmetadata: {name: broken}\nspec: {titel: x}\n",
-		"specs/labelled.yaml":                "apiVersion: reconcile.dev/v1alpha1\nkind: Session\nmetadata: {name: labelled, labels: {a: b}, annotations: {c: d}}\nspec: {}\n",
+		"specs/labelled.yaml":                "apiVersion: reconcile.dev/v1alpha1\nkind: Session\nmetadata: {name: labelled, labels: {a: b, e: f, g: h}, annotations: {c: d, i: j}}\nspec: {}\n",
 		"state/sessions/half.json":           "{",
 		"state/agent-status.json":            "{}",
 		"state/memory/manifest.json":         "{}",
