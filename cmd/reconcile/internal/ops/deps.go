@@ -188,8 +188,8 @@ type moduleCache struct{ dir string }
 // DeprecatedNames returns the functions, types, constants and variables of a package of Go whose comments say "Deprecated:".
 func (c moduleCache) DeprecatedNames(ecosystem, name, version, pkg string) map[string]string {
 	escaped, err := module.EscapePath(name)
-	if ecosystem != manifests.Go || c.dir == "" || err != nil || !semver.IsValid(version) {
-		return nil
+	if ecosystem != manifests.Go || c.dir == "" || err != nil || !semver.IsValid(version) || module.CheckImportPath(pkg) != nil {
+		return nil // an import with ".." leads out of the module
 	}
 	dir := filepath.Join(c.dir, filepath.FromSlash(escaped)+"@"+version, filepath.FromSlash(strings.TrimPrefix(pkg, name)))
 	entries, err := os.ReadDir(dir)
@@ -198,6 +198,9 @@ func (c moduleCache) DeprecatedNames(ecosystem, name, version, pkg string) map[s
 	}
 	found := map[string]string{}
 	for _, e := range entries {
+		if !e.Type().IsRegular() {
+			continue
+		}
 		if ours, err := build.Default.MatchFile(dir, e.Name()); !ours || err != nil || strings.HasSuffix(e.Name(), "_test.go") {
 			continue // of another system
 		}

@@ -140,13 +140,13 @@ func (k *Keeper) Withdraw(key, why string) { k.cancel(key, why, k.o.Inner.Withdr
 // it.
 func (k *Keeper) Cancel(key, why string) { k.cancel(key, why, k.o.Inner.Cancel) }
 
-func (k *Keeper) cancel(key, why string, submittedOne func(key, why string)) {
+func (k *Keeper) cancel(key, why string, inner func(key, why string)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch it := k.items[key]; {
 	case it == nil || it.stage == ended:
 	case it.stage == submitted:
-		submittedOne(key, why)
+		inner(key, why)
 	default:
 		k.remove(key, it)
 		k.release(key, why)
