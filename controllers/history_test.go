@@ -50,6 +50,11 @@ type chaos struct {
 	// nodeFields and dagFields are further fields of nodes and DAGs; nil: there are none.
 	nodeFields func(k int, needs []string) string
 	dagFields  func(i int) string
+	// sessionFields are further fields of sessions.
+	sessionFields func() string
+	// reserve reports whether an effect may be claimed, and reserves what it may use; use says what a run used.
+	reserve func(*settle.Effect) bool
+	use     func(*schemas.Run)
 }
 
 func (c *chaos) note(format string, args ...any) { c.log = append(c.log, fmt.Sprintf(format, args...)) }
@@ -79,9 +84,13 @@ func pick[T any](r *rand.Rand, list ...T) T { return list[r.IntN(len(list))] }
 
 func (c *chaos) session(i int) {
 	name := fmt.Sprintf("s%d", i)
-	text := head("Session", name) + fmt.Sprintf("spec: {phase: %s, priority: %s, owner: %q}\n",
+	more := ""
+	if c.sessionFields != nil {
+		more = c.sessionFields()
+	}
+	text := head("Session", name) + fmt.Sprintf("spec: {phase: %s, priority: %s, owner: %q%s}\n",
 		pick(c.r, "Active", "Active", "Active", "Paused", "Suspended", "Completed"), pick(c.r, "high", "normal", "low"),
-		pick(c.r, "", "", "x"))
+		pick(c.r, "", "", "x"), more)
 	c.note("session %s", text)
 	c.put("specs/sessions/"+name+".yaml", text)
 }
@@ -230,10 +239,16 @@ func (c *chaos) act() {
 }
 
 func (c *chaos) startSome() {
+	if c.reserve != nil {
+		c.settle() // effects are admitted by what the tree says when they are
+	}
 	for _, e := range c.effects() {
 		entry := c.entries[e.Owner]
 		finished := func(r *schemas.Run) bool { return r.Key == e.Key } // since it was wanted
 		if entry == nil || c.r.IntN(2) == 0 || slices.ContainsFunc(entry.Runs(), finished) {
+			continue
+		}
+		if c.reserve != nil && settle.ClaimOf(entry, e.Key) == nil && !c.reserve(&e) {
 			continue
 		}
 		c.claim(e, "p1")
@@ -272,6 +287,9 @@ func (c *chaos) finishSome() {
 			c.end(ref, cl.Key, func(r *schemas.Run) {
 				if r.Outcome, r.ExitCode = outcome, &code; outcome == schemas.OutcomeSucceeded && c.nodeFields != nil {
 					r.Result = c.result()
+				}
+				if c.use != nil && r.Agent != "" {
+					c.use(r)
 				}
 			})
 			if outcome == schemas.OutcomeSucceeded {

@@ -246,7 +246,7 @@ func (w *activities) gather(e *state.Entry) {
 			}
 		}
 	}
-	if !e.RunsHave(state.OfAgent) {
+	if e.Gone() || !e.RunsHave(state.OfAgent) { // the records of what was removed are about to be removed, too
 		return
 	}
 	for _, r := range e.Runs() {

@@ -116,9 +116,9 @@ func (b *Breakers) follow(t *state.Tree) {
 	b.tree = t
 }
 
-// partOf is what an object says; nil for nothing.
+// partOf is what an object says; nil for nothing. The records of one that was removed are about to be removed, too.
 func partOf(e *state.Entry) (p part) {
-	if e.RunsHave(state.OfAgent) {
+	if !e.Gone() && e.RunsHave(state.OfAgent) {
 		for _, r := range e.Runs() {
 			if r.Agent != "" {
 				p = p.of(r.Agent)

@@ -8,8 +8,8 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// A record of one object may use up a budget that others wait for. They are decided again when that happens, and when a budget is
-// not used up any more, and not for every record.
+// A record of one object may use up a budget that others wait for. They are decided again when that happens, when a budget is not used
+// up any more, and when what they say of it is no longer so; not for every record.
 
 // asker is a node, or a question without one, that runs against budgets.
 type asker struct {
@@ -19,15 +19,19 @@ type asker struct {
 
 // watch has the askers of a budget, by how they are in the tree.
 type watch struct {
-	allowance     settle.Allowance
-	free, blocked map[asker]bool
+	allowance settle.Allowance
+	free      map[asker]bool
+	blocked   map[asker]string // by some budget: what they say
+	// usedUp is what the blocked ones say if they are right; compared reports whether they have been looked at for it.
+	usedUp   string
+	compared bool
 }
 
 // notice remembers that someone asked about a budget.
 func (s *Sums) notice(a *settle.Allowance, by asker) {
 	w := s.watched[a.Scope]
 	if w == nil {
-		w = &watch{free: map[asker]bool{}, blocked: map[asker]bool{}}
+		w = &watch{free: map[asker]bool{}, blocked: map[asker]string{}}
 		s.watched[a.Scope] = w
 	}
 	w.allowance = *a
@@ -44,12 +48,19 @@ func Watch(r *settle.Round) {
 	s.follow(r.World.Tree)
 	s.sort(r.World.Tree)
 	for scope, w := range s.watched {
-		wrong := w.blocked
-		if s.spent(&w.allowance) != nil {
-			wrong = w.free
+		why := s.usedUp(&w.allowance)
+		if why != "" {
+			for by := range w.free {
+				r.AddWithReaders(by.ref)
+			}
 		}
-		for by := range wrong {
-			r.AddWithReaders(by.ref)
+		if why != w.usedUp || !w.compared {
+			for by, says := range w.blocked {
+				if why != "" && !strings.Contains(says, why) || why == "" && strings.Contains(says, beginning(&w.allowance)) {
+					r.AddWithReaders(by.ref)
+				}
+			}
+			w.usedUp, w.compared = why, true
 		}
 		if len(w.free)+len(w.blocked) == 0 {
 			delete(s.watched, scope)
@@ -68,8 +79,8 @@ func (s *Sums) sort(t *state.Tree) {
 			switch {
 			case waits:
 				w.free[by] = true
-			case strings.Contains(message, usedUp(&w.allowance)):
-				w.blocked[by] = true
+			case message != "":
+				w.blocked[by], w.compared = message, false
 			}
 		}
 	}

@@ -78,31 +78,41 @@ func (s *Sums) spent(a *settle.Allowance) *measure {
 	return nil
 }
 
-// Exceeded says which of the budgets is used up, and what lets the work go on; "" if none is. until is the end of the day if
-// that is what to wait for. ref and node belong to the requester: the object is decided again when the answer changes.
+// Exceeded says which of the budgets are used up, and what lets the work go on; "" if none is. until is the end of the day if the day's
+// is one of them. ref and node belong to the requester: the object is decided again when the answer changes.
 func (s *Sums) Exceeded(all []settle.Allowance, ref schemas.Ref, node string) (why string, until time.Time) {
+	var parts []string
 	for i := range all {
 		a := &all[i]
-		m := s.spent(a)
 		s.notice(a, asker{ref, node})
-		if m == nil || why != "" {
-			continue
+		if this := s.usedUp(a); this != "" {
+			parts = append(parts, this)
+			if a.Scope == dayScope {
+				until = s.now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+			}
 		}
-		used := s.at(a.Scope).used
-		why = fmt.Sprintf("%s: %s%s; ", usedUp(a), m.text(m.of(used), m.limit(&a.Limit)), used.unknowns(a))
-		if a.Scope == dayScope {
-			until = s.now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
-			why += "it goes on at 00:00 UTC, or "
-		}
-		why += fmt.Sprintf("raise %s.%s in %s", a.Field, m.field, a.Path)
 	}
-	return why, until
+	return strings.Join(parts, "; also "), until
+}
+
+// usedUp says that a budget is used up, and what lets the work go on; "" if it is not.
+func (s *Sums) usedUp(a *settle.Allowance) string {
+	m := s.spent(a)
+	if m == nil {
+		return ""
+	}
+	used, until := s.at(a.Scope).used, ""
+	if a.Scope == dayScope {
+		until = "it goes on at 00:00 UTC, or "
+	}
+	return fmt.Sprintf("%s: %s%s; %sraise %s.%s in %s", beginning(a), m.text(m.of(used), m.limit(&a.Limit)), used.unknowns(a), until,
+		a.Field, m.field, a.Path)
 }
 
 // budgetOf is the beginning of a message about a budget.
 const budgetOf = "the budget of "
 
-func usedUp(a *settle.Allowance) string { return budgetOf + a.Of + " is used up" }
+func beginning(a *settle.Allowance) string { return budgetOf + a.Of + " is used up" }
 
 // Names lists whose budgets they are.
 func Names(all []settle.Allowance) string {

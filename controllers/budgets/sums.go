@@ -81,10 +81,10 @@ func (s *Sums) follow(t *state.Tree) {
 	s.tree = t
 }
 
-// put takes an object as it is in the tree.
+// put takes an object as it is in the tree. The records of one that was removed are about to be removed, too.
 func (s *Sums) put(e *state.Entry) {
 	var p part
-	if e.RunsHave(state.OfAgent) {
+	if !e.Gone() && e.RunsHave(state.OfAgent) {
 		for _, r := range e.Runs() {
 			if r.Agent != "" {
 				p = p.add(e, r, ofRun(r, s.turnTokens), dayOf(r.FinishedAt.Time), false)

@@ -39,7 +39,14 @@ func (f *fold) readClock() {
 	}
 	f.runSpans(note(&runs))
 	f.waitSpans(h, note(&waits))
-	f.active = f.united(h, known, runs, spans.Without(waits, spans.Gaps(known)))
+	still := spans.Gaps(known)
+	if len(known) > 0 {
+		still = append(still, schemas.Span{From: f.start, To: known[0].From})
+	}
+	f.active = f.united(h, known, runs, spans.Without(waits, spans.Unite(still)))
+	if len(f.active) == 0 && len(runs) > 0 { // which took no time; without any span, what waits now would count from the start
+		f.active = []schemas.Span{{From: f.start, To: f.start}}
+	}
 	f.timeCalls(h, ofNodes)
 }
 
