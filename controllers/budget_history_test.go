@@ -25,6 +25,7 @@ func TestRandomBudgetHistories(t *testing.T) {
 			h := &budgetChaos{chaos: &chaos{sim: newSim(t), r: rand.New(rand.NewPCG(seed, 31)), succeeded: map[string]string{}}}
 			h.nodeFields, h.dagFields, h.sessionFields = h.agentNode, h.budgetOfDAG, h.budgetOf
 			h.reserve, h.use = h.reserveFrom, h.spend
+			h.fresh = true
 			h.setUp()
 			h.settingsAndAgent()
 			for i := 0; i < steps && !t.Failed(); i++ {
@@ -222,6 +223,9 @@ func (c *budgetChaos) reserveFrom(e *settle.Effect) bool {
 
 // spend says what a run used: as much as it reserved at most, or it is not known. A command may have used more.
 func (c *budgetChaos) spend(r *schemas.Run) {
+	if r.Agent == "" {
+		return
+	}
 	b := amounts(r.Budget)
 	turn := &schemas.Turn{}
 	switch c.r.IntN(5) {

@@ -17,7 +17,7 @@ import (
 // loops, calls, final nodes, gates, concurrency groups and schedules.
 func TestRandomExpandedHistories(t *testing.T) {
 	const steps = 60
-	for seed := range uint64(mutants.Size(3, 8, 80)) {
+	for seed := range uint64(mutants.Size(3, 8, 200)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			h := &expandedChaos{&chaos{sim: newSim(t), r: rand.New(rand.NewPCG(seed, 23)), succeeded: map[string]string{}}}
 			h.nodeFields, h.dagFields = h.expandedNode, h.waitingDAG
@@ -121,13 +121,16 @@ func (c *expandedChaos) alone() {
 		}
 		other := map[string]string{"d0": "d1", "d1": "d0"}[e.Owner.Name]
 		o := c.entries[schemas.DAGKind.Ref(other)]
-		if o == nil || state.SpecOf[*schemas.DAGSpec](o) == nil {
+		if o == nil || state.SpecOf[*schemas.DAGSpec](o) == nil || tells(e.Node) {
 			continue
 		}
 		for i := range o.Claims {
-			if node := o.Claims[i].Node; node != schemas.OnFailure && node != schemas.OnSuccess {
+			if !tells(o.Claims[i].Node) {
 				c.t.Errorf("%s is wanted while %s of its group is claimed", e.Key, o.Claims[i].Key)
 			}
 		}
 	}
 }
+
+// tells reports whether a run tells of the end of its DAG, for which it needs no place in the group.
+func tells(node string) bool { return node == schemas.OnFailure || node == schemas.OnSuccess }

@@ -23,7 +23,7 @@ import (
 // what runs.
 func TestRandomHistories(t *testing.T) {
 	const steps = 60
-	for seed := range uint64(mutants.Size(5, 14, 80)) {
+	for seed := range uint64(mutants.Size(5, 14, 300)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			h := &chaos{sim: newSim(t), r: rand.New(rand.NewPCG(seed, 1)), succeeded: map[string]string{}}
 			h.setUp()
@@ -54,6 +54,7 @@ type chaos struct {
 	sessionFields func() string
 	// reserve reports whether an effect may be claimed, and reserves what it may use; use says what a run used.
 	reserve func(*settle.Effect) bool
+	fresh   bool // what starts was decided of the tree as it is then
 	use     func(*schemas.Run)
 }
 
@@ -239,8 +240,8 @@ func (c *chaos) act() {
 }
 
 func (c *chaos) startSome() {
-	if c.reserve != nil {
-		c.settle() // effects are admitted by what the tree says when they are
+	if c.fresh {
+		c.settle()
 	}
 	for _, e := range c.effects() {
 		entry := c.entries[e.Owner]
@@ -288,11 +289,11 @@ func (c *chaos) finishSome() {
 				if r.Outcome, r.ExitCode = outcome, &code; outcome == schemas.OutcomeSucceeded && c.nodeFields != nil {
 					r.Result = c.result()
 				}
-				if c.use != nil && r.Agent != "" {
+				if c.use != nil {
 					c.use(r)
 				}
 			})
-			if outcome == schemas.OutcomeSucceeded {
+			if outcome == schemas.OutcomeSucceeded && c.succeeded != nil {
 				c.succeeded[ref.Name+"/"+cl.Node+"/"+cl.NodeKey] = cl.Key
 			}
 		}

@@ -17,8 +17,7 @@ import (
 //     failed is not told to have been cancelled.
 var nodeMoves = map[string][]string{
 	schemas.NodeSucceeded: {},
-	schemas.NodeFailed: {schemas.NodeSkipped, schemas.NodeQueued, schemas.NodePending, schemas.NodeRunning,
-		schemas.NodeBlocked, schemas.NodeSucceeded},
+	schemas.NodeFailed:    anyState, // an edit may give it more attempts, while an action has them cancelled
 	schemas.NodePending:   anyState,
 	schemas.NodeQueued:    anyState,
 	schemas.NodeRunning:   anyState,

@@ -28,6 +28,7 @@ func (f *fold) readClock() {
 		known = f.old.Active
 	}
 	h := f.halts()
+	f.dropHalts(&h)
 	var runs, waits []schemas.Span
 	ofNodes := map[int32][]schemas.Span{} // of those in calls with a limit
 	note := func(all *[]schemas.Span) func(int32, schemas.Span) {
@@ -50,11 +51,33 @@ func (f *fold) readClock() {
 	f.timeCalls(h, ofNodes)
 }
 
+// dropHalts drops the halts of actions that still last by them, where something else ended them: an edit of the session's phase or of a
+// node. What they halted until then is a gap of the known times.
+func (f *fold) dropHalts(h *halts) {
+	last := func(set []schemas.Span) []schemas.Span {
+		if spans.IsOpen(set) {
+			return set[:len(set)-1]
+		}
+		return set
+	}
+	if f.gate.Open {
+		h.pauses = last(h.pauses)
+	}
+	for i, set := range h.holds {
+		if works(f.next[i]) {
+			h.holds[i] = last(set)
+		}
+	}
+}
+
+// works reports whether a node runs or waits for its place.
+func works(s *schemas.NodeStatus) bool {
+	return s.State == schemas.NodeRunning || s.State == schemas.NodeQueued
+}
+
 // united are the times that count for the DAG: those known before, and those of runs and waits.
 func (f *fold) united(h halts, known, runs, waits []schemas.Span) []schemas.Span {
-	working := slices.ContainsFunc(f.next, func(s *schemas.NodeStatus) bool {
-		return s.State == schemas.NodeRunning || s.State == schemas.NodeQueued
-	})
+	working := slices.ContainsFunc(f.next, works)
 	if n := len(known); n > 0 && !spans.IsOpen(known) {
 		last := known[n-1].To
 		resumed := f.firstAfter(last, runs, waits, h.times)
@@ -162,7 +185,10 @@ func (f *fold) runSpans(found func(i int32, s schemas.Span)) {
 		}
 	}
 	for i := range f.Claims {
-		add(f.Claims[i].Node, f.Claims[i].StartedAt, schemas.Time{})
+		c := &f.Claims[i]
+		if at, ok := f.p.Index[c.Node]; !ok || f.next[at].State == schemas.NodeRunning { // else it is about to be ended
+			add(c.Node, c.StartedAt, schemas.Time{})
+		}
 	}
 	for i := range f.next {
 		if s := f.next[i]; f.recs[i].last == nil && !s.FinishedAt.IsZero() { // its records were pruned
@@ -276,7 +302,7 @@ func (f *fold) waitSpans(h halts, found func(i int32, s schemas.Span)) {
 			continue
 		}
 		waits := spans.Without([]schemas.Span{span}, spans.Unite(slices.Concat(h.pauses, h.holds[i], f.askSpans(i), f.permissionSpans(i), f.gateSpan(i, ready), f.commitSpan(i))))
-		if n := len(waits); n > 0 && spans.IsOpen(waits) && s.State != schemas.NodeRunning && s.State != schemas.NodeQueued {
+		if n := len(waits); n > 0 && spans.IsOpen(waits) && !works(s) {
 			waits = waits[:n-1] // nothing tells until when
 		}
 		for _, s := range waits {

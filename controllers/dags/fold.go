@@ -63,6 +63,9 @@ func (f *fold) run() {
 			continue
 		}
 		done := a.Record(schemas.NewTime(f.Now))
+		if schemas.IsMessage(done.Verb) {
+			done.Delivery = f.deliveryOf(&done) // to a run before the status of the DAG was lost
+		}
 		f.applied = append(f.applied[:len(f.applied):len(f.applied)], done)
 		if a.Spent {
 			continue
@@ -165,8 +168,11 @@ func (f *fold) expire() {
 			f.expireNode(int32(i), settle.ReasonDAGTimeout, message)
 		}
 	}
-	f.judgeCleanups()
-	for _, i := range f.p.Cleanup {
+	for _, i := range f.p.Order { // a cleanup may need another one
+		if !f.p.CleansUp(i) {
+			continue
+		}
+		f.judge(i)
 		if need, all := f.unmet(i); all && need < 0 {
 			f.expireNode(i, settle.ReasonDAGTimeout, message)
 		}

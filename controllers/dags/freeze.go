@@ -96,6 +96,7 @@ func stoppedNode(n schemas.NodeStatus, run *schemas.Run) schemas.NodeStatus {
 		next.Result, next.Output, next.Log = run.Result, run.Output, run.Log
 	}
 	switch {
+	case run != nil && leavesChange(run): // which is not done before it has landed
 	case run != nil && run.Outcome == schemas.OutcomeSucceeded:
 		next.State, next.Message = schemas.NodeSucceeded, run.Message
 	case n.State == schemas.NodeRunning && (run == nil || run.Outcome == schemas.OutcomeCancelled):

@@ -75,7 +75,7 @@ func (f *fold) messages(i int32) iter.Seq[*schemas.AppliedAction] {
 
 // unheardAfter reports whether a run of node i succeeded while a text waited that it did not get: then the work goes on.
 func (f *fold) unheardAfter(i int32, run *schemas.Run) bool {
-	if run.Outcome != schemas.OutcomeSucceeded || !run.IsWork() {
+	if run.Outcome != schemas.OutcomeSucceeded || !run.IsWork() || !f.takesTexts(i) {
 		return false
 	}
 	for a := range f.messages(i) {
@@ -102,11 +102,16 @@ func (f *fold) hears(node string) bool {
 	if !ok {
 		return false
 	}
-	a := f.b.Agent(f.p, f.p.Spec.Nodes[i].Agent)
 	was := f.was[i]
 	lands := was.Reason == settle.ReasonLanding || was.Reason == settle.ReasonTreeDirty
 	over := was.Key == f.b.Keys[i] && (readiness.NodeEnded(was) || lands)
-	return a != nil && a.Runner.AsCommand() != nil && !over
+	return f.takesTexts(i) && !over
+}
+
+// takesTexts reports whether texts of people are for node i: the prompts of a program have them.
+func (f *fold) takesTexts(i int32) bool {
+	a := f.b.Agent(f.p, f.p.Spec.Nodes[i].Agent)
+	return a != nil && a.Runner.AsCommand() != nil
 }
 
 // texts are what the next prompt of node i has of people, with the names of the Actions.
