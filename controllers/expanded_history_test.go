@@ -40,23 +40,6 @@ func TestRandomExpandedHistories(t *testing.T) {
 
 type expandedChaos struct{ *chaos }
 
-// turn settles until no specs follow any more.
-func (c *expandedChaos) turn() {
-	c.t.Helper()
-	for range 10 {
-		c.settle()
-		specs := c.derive()
-		for _, spec := range specs {
-			c.note("derived %s", spec.Ref)
-			c.write(spec)
-		}
-		if len(specs) == 0 {
-			return
-		}
-	}
-	c.t.Error("the turn comes to no end")
-}
-
 // waitingDAG are fields of a DAG that have it wait. d0 and d1 are of one group.
 func (c *expandedChaos) waitingDAG(i int) string {
 	var b strings.Builder

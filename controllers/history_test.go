@@ -54,8 +54,26 @@ type chaos struct {
 	sessionFields func() string
 	// reserve reports whether an effect may be claimed, and reserves what it may use; use says what a run used.
 	reserve func(*settle.Effect) bool
+	untimed bool // no DAG has a time limit
 	fresh   bool // what starts was decided of the tree as it is then
 	use     func(*schemas.Run)
+}
+
+// turn settles until no specs follow any more.
+func (c *chaos) turn() {
+	c.t.Helper()
+	for range 10 {
+		c.settle()
+		specs := c.derive()
+		for _, spec := range specs {
+			c.note("derived %s", spec.Ref)
+			c.write(spec)
+		}
+		if len(specs) == 0 {
+			return
+		}
+	}
+	c.t.Error("the turn comes to no end")
 }
 
 func (c *chaos) note(format string, args ...any) { c.log = append(c.log, fmt.Sprintf(format, args...)) }
@@ -100,9 +118,12 @@ func (c *chaos) session(i int) {
 func (c *chaos) dagSpec(i int) {
 	name := fmt.Sprintf("d%d", i)
 	var b strings.Builder
+	session, fails, retries, timeout := c.r.IntN(3), pick(c.r, "failFast: true", "continueOnFailure: true"), c.r.IntN(2), pick(c.r, "", "", ", timeout: 20s")
+	if c.untimed {
+		timeout = ""
+	}
 	fmt.Fprintf(&b, "%sspec:\n  session: s%d\n  policy: {%s, retry: {limit: %d, backoff: 1s}%s%s}\n", head("DAG", name),
-		c.r.IntN(3), pick(c.r, "failFast: true", "continueOnFailure: true"), c.r.IntN(2), pick(c.r, "", "", ", timeout: 20s"),
-		pick(c.r, "", ", onChange: mergePending", ", onChange: abort"))
+		session, fails, retries, timeout, pick(c.r, "", ", onChange: mergePending", ", onChange: abort"))
 	if c.dagFields != nil {
 		b.WriteString(c.dagFields(i))
 	}

@@ -19,19 +19,28 @@ import (
 // and landed, while people advise, take, ignore, skip and repeat, and pipelines are edited. No change lands that did not pass, or that
 // no person took.
 func TestRandomPipelineHistories(t *testing.T) {
+	testPipelines(t, mutants.Size(4, 10, 200), false)
+}
+
+// TestRandomQualityHistories has sessions whose work is verified as a whole in addition: none is Completed for its end that is not verified.
+func TestRandomQualityHistories(t *testing.T) {
+	testPipelines(t, mutants.Size(3, 6, 100), true)
+}
+
+func testPipelines(t *testing.T, seeds int, quality bool) {
 	const steps = 90
-	for seed := range uint64(mutants.Size(4, 10, 200)) {
+	for seed := range uint64(seeds) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			h := &pipelineChaos{chaos: &chaos{sim: newSim(t), r: rand.New(rand.NewPCG(seed, 41))}, taken: map[string]bool{}}
+			h := &pipelineChaos{quality: quality, chaos: &chaos{sim: newSim(t), r: rand.New(rand.NewPCG(seed, 41))}, taken: map[string]bool{}, phases: map[schemas.Ref]string{}}
 			h.nodeFields, h.sessionFields, h.use = h.verifiedNode, h.pipelineOf, h.detail
-			h.fresh = true
+			h.fresh, h.untimed = true, quality
 			h.setUp()
 			h.agents()
 			for i := 0; i < steps && !t.Failed(); i++ {
 				h.step()
-				if h.settle(); h.r.IntN(4) == 0 {
+				if h.turn(); h.r.IntN(4) == 0 {
 					h.decide()
-					h.settle()
+					h.turn()
 				}
 				h.verified()
 			}
@@ -47,9 +56,11 @@ func TestRandomPipelineHistories(t *testing.T) {
 
 type pipelineChaos struct {
 	*chaos
-	made  int             // commits
-	taken map[string]bool // DAG/node of which a person took or ignored anything
-	calm  bool            // all that is verified passes
+	quality bool // sessions are verified
+	phases  map[schemas.Ref]string
+	made    int             // commits
+	taken   map[string]bool // DAG/node of which a person took or ignored anything
+	calm    bool            // all that is verified passes
 }
 
 func (c *pipelineChaos) agents() {
@@ -68,7 +79,11 @@ func (c *pipelineChaos) pipeline() string {
 }
 
 func (c *pipelineChaos) pipelineOf() string {
-	return pick(c.r, "", ", pipeline: "+c.pipeline())
+	text := pick(c.r, "", ", pipeline: "+c.pipeline())
+	if c.quality && c.r.IntN(3) > 0 {
+		text += fmt.Sprintf(", whenDone: %s, quality: {fix: %v, rounds: %d}", pick(c.r, "stay", "complete"), c.r.IntN(2) == 0, 1+c.r.IntN(2))
+	}
+	return text
 }
 
 func (c *pipelineChaos) verifiedNode(_ int, _ []string) string {
@@ -146,8 +161,39 @@ func (c *pipelineChaos) verdict(r *schemas.Run) json.RawMessage {
 		`{}`))
 }
 
+// approveSession has a person take the work of a session as it is, or ask for another verification.
+func (c *pipelineChaos) approveSession() {
+	c.actions++
+	name := fmt.Sprintf("b%d", c.actions)
+	text := head("Action", name) + fmt.Sprintf("spec: {target: session/s%d, verb: %s, by: ada, proof: account, at: %q}\n", c.r.IntN(3),
+		pick(c.r, schemas.VerbApprove, schemas.VerbRetry), c.now.Format("2006-01-02T15:04:05.000Z"))
+	c.note("%s", text)
+	c.put("specs/actions/"+name+".yaml", text)
+}
+
+// ended checks that no session comes to its end unverified.
+func (c *pipelineChaos) ended() {
+	for ref, e := range c.entries {
+		st, ok := e.Status().(*schemas.SessionStatus)
+		spec := state.SpecOf[*schemas.SessionSpec](e)
+		if !ok || spec == nil {
+			continue
+		}
+		was := c.phases[ref]
+		if c.phases[ref] = st.Phase; spec.Quality == nil || was == st.Phase || st.Phase != schemas.SessionCompleted || st.Progress.Done == 0 {
+			continue
+		}
+		if v := st.Condition(schemas.Verified); v == nil || v.Status != schemas.True {
+			c.t.Errorf("%s is completed, and verified: %+v", ref, v)
+		}
+	}
+}
+
 // decide has a person decide about a change that is verified.
 func (c *pipelineChaos) decide() {
+	if c.quality {
+		c.approveSession()
+	}
 	for _, ref := range slices.SortedFunc(maps.Keys(c.entries), schemas.Ref.Compare) {
 		st, ok := c.entries[ref].Status().(*schemas.DAGStatus)
 		if !ok || c.r.IntN(2) == 0 {
@@ -201,6 +247,7 @@ func (c *pipelineChaos) verified() {
 		}
 	}
 	c.done()
+	c.ended()
 }
 
 // done checks that a node that succeeded has landed what it left.
@@ -306,7 +353,7 @@ func (c *pipelineChaos) passAll() {
 		if len(c.dirty) == 0 && !c.waits() {
 			break
 		}
-		c.settle()
+		c.turn()
 		c.verified()
 	}
 	for ref, e := range c.entries {

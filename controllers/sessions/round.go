@@ -116,9 +116,9 @@ func (s *dagSums) toVerify(e *state.Entry) bool {
 	return s.sum(e.Name).endedWell()
 }
 
-// endedWell reports whether all DAGs have ended well, at least one of them by work.
+// endedWell reports whether all DAGs have ended well, and some work was done, be it of one that was cancelled then.
 func (s *dagSum) endedWell() bool {
-	return s.phases[schemas.DAGSucceeded] > 0 && s.phases[schemas.DAGSucceeded]+s.phases[schemas.DAGCancelled] == s.dags && len(s.invalid) == 0
+	return (s.phases[schemas.DAGSucceeded] > 0 || s.progress.Done > 0) && s.phases[schemas.DAGSucceeded]+s.phases[schemas.DAGCancelled] == s.dags && len(s.invalid) == 0
 }
 
 // VerifiesAgain reports whether an action on a session has its work verified again. Then it is about none of its DAGs.

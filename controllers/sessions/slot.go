@@ -216,7 +216,7 @@ func (r *freeSlots) place(t *state.Tree, e *state.Entry, s *slot) Gate {
 		(spec.Quality == nil || verifiedAs(t, e)):
 		s.desired = schemas.SessionCompleted
 		return Gate{Keep: true, Reason: settle.ReasonCompleted, Message: "its DAGs are done; it opens again when one has to run"}
-	case s.desired == schemas.SessionCompleted && (phase == schemas.SessionCompleted || r.allDone(t, e) && (spec.Quality == nil || verifiedAs(t, e) || !hasSuccess(t, e))):
+	case s.desired == schemas.SessionCompleted && (phase == schemas.SessionCompleted || r.allDone(t, e) && (spec.Quality == nil || verifiedAs(t, e) || !hasResults(t, e))):
 		return Gate{Keep: true, Reason: settle.ReasonCompleted, Message: completedMessage}
 	}
 	return r.take(e, s)
@@ -304,9 +304,12 @@ func (r *freeSlots) allDone(t *state.Tree, session *state.Entry) bool {
 	return len(r.broken[session.Name]) == 0
 }
 
-// hasSuccess reports whether there is work of a session that can be verified.
-func hasSuccess(t *state.Tree, session *state.Entry) bool {
-	return slices.ContainsFunc(dagsOf(t, session.Ref), func(dag *state.Entry) bool { return dag.Brief().Phase == schemas.DAGSucceeded })
+// hasResults reports whether there is work of a session that can be verified, be it of a DAG that was cancelled then.
+func hasResults(t *state.Tree, session *state.Entry) bool {
+	return slices.ContainsFunc(dagsOf(t, session.Ref), func(dag *state.Entry) bool {
+		b := dag.Brief()
+		return b.Phase == schemas.DAGSucceeded || b.Progress.Done > 0
+	})
 }
 
 func endedWell(dagPhase string) bool {
