@@ -110,8 +110,7 @@ func (f *fold) hears(node string) bool {
 
 // takesTexts reports whether texts of people are for node i: the prompts of a program have them.
 func (f *fold) takesTexts(i int32) bool {
-	a := f.b.Agent(f.p, f.p.Spec.Nodes[i].Agent)
-	return a != nil && a.Runner.AsCommand() != nil
+	return f.p.Spec.Nodes[i].Agent != "" && !f.b.Human[i]
 }
 
 // texts are what the next prompt of node i has of people, with the names of the Actions.

@@ -14,7 +14,7 @@ import (
 // told is a decision about a node whose agent a person has told something.
 func foldOf(claims ...state.Claim) *fold {
 	spec := &schemas.DAGSpec{Nodes: []schemas.Node{{Name: "n", Agent: "a"}}}
-	return &fold{In: settle.In{Entry: &state.Entry{Ref: schemas.DAGKind.Ref("d"), Claims: claims}}, p: &plan.Plan{Name: "d", Spec: spec}, b: new(plan.Binding),
+	return &fold{In: settle.In{Entry: &state.Entry{Ref: schemas.DAGKind.Ref("d"), Claims: claims}}, p: &plan.Plan{Name: "d", Spec: spec}, b: &plan.Binding{Human: make([]bool, 1)},
 		recs: make([]nodeRecord, 1), applied: []schemas.AppliedAction{{Name: "m", Verb: schemas.VerbPrompt, Node: "n"}}}
 }
 
