@@ -64,7 +64,7 @@ func measureAll(ctx context.Context, o options) error {
 	for _, part := range append([]part{
 		{"version", b.version}, {"idle", b.idle}, {"cold", b.cold}, {"watch", b.watch}, {"dag", b.dag}, {"graphs", b.graphs}, {"expansion", b.expansion}, {"beside", b.besides}, {"decide", b.decide}, {"agents", b.agents}, {"pipelines", b.pipelines},
 		{"fair", b.fair}, {"sessions", b.sessions}, {"switch", b.exclusive}, {"next", b.next},
-		{"scale", b.scale}, {"mixed", b.mixedEdit}, {"chains", b.chains}, {"commit", b.commit}, {"push", b.push}, {"ledger", b.ledger}, {"memory", b.memory}, {"memory known", b.memoryKnown}, {"fts", b.fts}, {"github", b.github}, {"tools", b.tools},
+		{"scale", b.scale}, {"busy", b.busy}, {"mixed", b.mixedEdit}, {"chains", b.chains}, {"commit", b.commit}, {"push", b.push}, {"ledger", b.ledger}, {"memory", b.memory}, {"memory known", b.memoryKnown}, {"fts", b.fts}, {"github", b.github}, {"tools", b.tools},
 	}, b.vectors()...) {
 		if !b.wants(part.name) {
 			continue

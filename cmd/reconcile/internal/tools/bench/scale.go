@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 )
@@ -59,15 +60,10 @@ func (b *bench) mixedEdit(ctx context.Context, _ []int) error {
 func (b *bench) firstRuns(ctx context.Context, dir string, sizes []int) error {
 	var first float64
 	for i, n := range sizes {
-		tree := filepath.Join(dir, "mixed-"+strconv.Itoa(n))
-		if err := newMixed(tree, n, b.seed).write(); err != nil {
-			return err
-		}
-		u, err := process(b.reconcile(ctx, tree), 4)
+		u, each, err := b.firstRun(ctx, dir, n)
 		if err != nil {
 			return err
 		}
-		each := float64(u.cpu.Microseconds()) / float64(n)
 		b.row(fmt.Sprintf("first run, %d mixed files, CPU each", n), fmt.Sprintf("%.0f µs", each), "", short(u.wall), each, 0, "")
 		if first == 0 {
 			first = each
@@ -77,5 +73,46 @@ func (b *bench) firstRuns(ctx context.Context, dir string, sizes []int) error {
 				fmt.Sprintf("%.2f", each/first), each/first, 2.5, "")
 		}
 	}
+	return nil
+}
+
+// firstRun makes a mixed tree of n files in dir and runs it. each is the CPU time for a file in microseconds.
+func (b *bench) firstRun(ctx context.Context, dir string, n int) (u usage, each float64, err error) {
+	tree := filepath.Join(dir, "mixed-"+strconv.Itoa(n))
+	if err := newMixed(tree, n, b.seed).write(); err != nil {
+		return usage{}, 0, err
+	}
+	u, err = process(b.reconcile(ctx, tree), 4)
+	return u, float64(u.cpu.Microseconds()) / float64(n), err
+}
+
+// busy: the first run over a large mixed tree while other processes take the processors. It has to end at the first try.
+func (b *bench) busy(ctx context.Context, _ []int) error {
+	const few, many, others = 10_000, 50_000, 8
+	dir, err := os.MkdirTemp(b.trees, "busy")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	_, alone, err := b.firstRun(ctx, dir, few)
+	if err != nil {
+		return err
+	}
+	for range others {
+		cmd := exec.CommandContext(ctx, "sh", "-c", "while :; do :; done")
+		if err := cmd.Start(); err != nil {
+			return err
+		}
+		defer func() {
+			_ = cmd.Process.Kill() // it has ended only if the context has
+			_ = cmd.Wait()
+		}()
+	}
+	u, each, err := b.firstRun(ctx, dir, many)
+	if err != nil {
+		return err
+	}
+	b.row(fmt.Sprintf("first run, %d mixed files beside %d busy processes, CPU each, beside %d alone", many, others, few),
+		fmt.Sprintf("%.0f µs in %s", each, short(u.wall)), fmt.Sprintf("%.0f µs", alone), fmt.Sprintf("%.2f", each/alone), each/alone, 2.5, "")
 	return nil
 }
