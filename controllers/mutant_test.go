@@ -185,7 +185,7 @@ var faults = []mutants.Mutant{
 	{"a command runs until it has a text", "dags/messages.go", "|| !run.IsWork() || !f.takesTexts(i)", "|| !run.IsWork()", "TestScenarios/message_command"},
 	{"what a cancelled DAG did is not verified", "sessions/round.go", "(s.phases[schemas.DAGSucceeded] > 0 || s.progress.Done > 0)", "s.phases[schemas.DAGSucceeded] > 0", "TestScenarios/quality_cancelled"},
 	{"the records of a removed DAG count", "budgets/sums.go", "!e.Gone() && e.RunsHave", "e.RunsHave", "TestScenarios/budget_several"},
-	{"who waits for a budget says what was", "budgets/affected.go", "if why != w.usedUp || !w.compared {", "if why == \"\" {", "TestScenarios/budget_several"},
+	{"who waits for a budget says what was", "budgets/affected.go", "why != \"\" && !strings.Contains(says, why) || why == \"\"", "why == \"\"", "TestScenarios/budget_several"},
 	{"time before the first run that counts counts", "dags/clock.go", "still = append(still, schemas.Span{From: f.start, To: known[0].From})", "_ = f.start", "TestScenarios/budget_timeout"},
 	{"a run that took no time leaves no trace in the clock", "dags/clock.go", "len(f.active) == 0 && len(runs) > 0", "false", "TestScenarios/budget_timeout"},
 	{"an estimate is not counted", "budgets/use.go", "} else if t != nil && t.Estimate != nil {", "} else if false {"},

@@ -22,8 +22,8 @@ type watch struct {
 	allowance settle.Allowance
 	free      map[asker]bool
 	blocked   map[asker]string // by some budget: what they say
-	// usedUp is what the blocked ones say if they are right; compared reports whether they have been looked at for it.
-	usedUp   string
+	// compared reports whether what the blocked ones say was compared with these amounts.
+	used     use
 	compared bool
 }
 
@@ -48,19 +48,19 @@ func Watch(r *settle.Round) {
 	s.follow(r.World.Tree)
 	s.sort(r.World.Tree)
 	for scope, w := range s.watched {
-		why := s.usedUp(&w.allowance)
-		if why != "" {
+		if len(w.free) > 0 && s.spent(&w.allowance) != nil {
 			for by := range w.free {
 				r.AddWithReaders(by.ref)
 			}
 		}
-		if why != w.usedUp || !w.compared {
+		if used := s.at(scope).used; len(w.blocked) > 0 && (used != w.used || !w.compared) {
+			why := s.usedUp(&w.allowance)
 			for by, says := range w.blocked {
 				if why != "" && !strings.Contains(says, why) || why == "" && strings.Contains(says, beginning(&w.allowance)) {
 					r.AddWithReaders(by.ref)
 				}
 			}
-			w.usedUp, w.compared = why, true
+			w.used, w.compared = used, true
 		}
 		if len(w.free)+len(w.blocked) == 0 {
 			delete(s.watched, scope)
