@@ -68,6 +68,9 @@ func Search(ctx context.Context, env Env, q SearchRequest) (*SearchResult, *Pend
 		for _, w := range a.Warnings {
 			x.warnSearch(w)
 		}
+		if x.denied != nil && query.Mode != vectors.Lexical { // a search of unknown words ends before it asks for vectors
+			x.env.warnIndex(x.denied)
+		}
 		return x.searchResult(&q, a), nil
 	})
 }
