@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -97,6 +98,24 @@ func (p *pool) admit(process string, lookahead int) {
 		slices.SortFunc(entry.Claims, func(a, b state.Claim) int { return strings.Compare(a.Key, b.Key) })
 		p.claimed[process] = append(p.claimed[process], e)
 	}
+	if foreign := p.foreign(process); !maps.Equal(turns.Foreign, foreign) {
+		p.t.Errorf("%s sees %v in the hands of others, and they have %v", process, turns.Foreign, foreign)
+	}
+}
+
+// foreign counts the claims of other processes, by group.
+func (p *pool) foreign(process string) map[string]int {
+	counts := map[string]int{}
+	for other, list := range p.claimed {
+		for _, e := range list {
+			if other != process {
+				for _, g := range e.Groups {
+					counts[g.Name]++
+				}
+			}
+		}
+	}
+	return counts
 }
 
 // start starts what may run, as the runner's rule says.

@@ -49,7 +49,7 @@ func Bound(t *state.Tree, steps []settle.Step, now time.Time) Bounds {
 			continue
 		}
 		tries := settle.Tries{Most: 1}
-		if k := settle.TableOf(t).Row(e.Kind); k != nil && k.Tries != nil {
+		if k := settle.RowOf(t, e.Kind); k != nil && k.Tries != nil {
 			tries = k.Tries(e, s.Node)
 		}
 		b.add(t, tries)

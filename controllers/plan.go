@@ -81,7 +81,7 @@ func whyWrite(e *state.Entry, now schemas.Status) string {
 
 // Foretold reports whether the status of an object may be written later: see [settle.Kind.Foretold].
 func Foretold(t *state.Tree, ref schemas.Ref) bool {
-	k := settle.TableOf(t).Row(ref.Kind)
+	k := settle.RowOf(t, ref.Kind)
 	return k != nil && k.Foretold
 }
 

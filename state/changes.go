@@ -51,24 +51,32 @@ func (s *Store) RefreshChanged(ctx context.Context, prev *Tree) (*Tree, []schema
 }
 
 // ChangedHints returns those of the hints for which the watch has seen a change, of the path or its folder, since the last
-// full scan; all of them if the watch is incomplete. The hints are as for Refresh.
-func (s *Store) ChangedHints(hints []string) []string {
+// full scan; all of them if the watch is incomplete. The hints are as for Refresh, of files below the folder of the specs; they are asked for
+// if something changed there.
+func (s *Store) ChangedHints(hints func() []string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.watch.ReadEvents()
 	changed, ok := s.watch.Pending()
 	if !ok {
-		return hints
+		return hints()
 	}
+	specs := s.layout().specs
 	folders := map[string]bool{} // folders with a change
 	for p, isFolder := range changed {
-		if isFolder {
-			return hints // the names in it are not known
+		switch {
+		case p != specs && !strings.HasPrefix(p, specs+"/"): // what this process writes, most often
+		case isFolder:
+			return hints() // the names in it are not known
+		default:
+			folders[path.Dir(p)+"/"] = true
 		}
-		folders[path.Dir(p)+"/"] = true
+	}
+	if len(folders) == 0 {
+		return nil
 	}
 	var out []string
-	for _, p := range hints {
+	for _, p := range hints() {
 		if _, ok := changed[p]; ok || folders[p] {
 			out = append(out, p)
 		}

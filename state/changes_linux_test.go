@@ -176,7 +176,7 @@ func TestTold(t *testing.T) {
 	hints := []string{"specs/a.yaml", "specs/b.yaml", "specs/replies/"}
 	told := func(what string, want ...string) {
 		t.Helper()
-		if got := s.ChangedHints(hints); !slices.Equal(got, want) {
+		if got := s.ChangedHints(func() []string { return hints }); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", what, got, want)
 		}
 	}
@@ -184,6 +184,8 @@ func TestTold(t *testing.T) {
 	s.Watch()
 	tree := load(t, s)
 	told("nothing changed")
+	put(t, dir, map[string]string{"state/sessions/y.json": "{}", "state/new/z.json": "{}"})
+	told("what is no spec")
 	put(t, dir, map[string]string{"specs/b.yaml": "x", "specs/other.yaml": "x"})
 	told("a spec", "specs/b.yaml")
 	told("again", "specs/b.yaml")
@@ -206,7 +208,7 @@ var watchMutants = []mutants.Mutant{
 	{"folders that come are no news", "changes.go", "case isFolder && !u.ignorableFolder(p):", "case false:", "TestRefreshChanged"},
 	{"statuses of others come alone", "changes.go", "for p, old := range was {", "for p, old := range map[string]*file{} {", "TestRefreshChanged"},
 	{"what Fresh saw needs no watch", "changes.go", "\t\ts.watchScanned(s.freshScan)\n", "\t\ts.watch.Restart()\n", "TestWatchAfterFresh"},
-	{"folders are named by what is in them", "changes.go", "\t\tif isFolder {\n\t\t\treturn hints", "\t\tif isFolder && hints == nil {\n\t\t\treturn hints", "TestTold"},
+	{"folders are named by what is in them", "changes.go", "\t\tcase isFolder:\n", "\t\tcase isFolder && hints == nil:\n", "TestTold"},
 	{"folders that were not there need no watch", "changes.go", "if !ok || u.folderAppeared(len(changed) > 0) {", "if !ok {", "TestRefreshChanged"},
 }
 

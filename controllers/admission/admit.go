@@ -30,7 +30,7 @@ import (
 // longer says.
 func Admit(t *state.Tree, wanted []*settle.Effect, only *settle.Selection, self string, cpus, lookahead int,
 	ledger *budgets.Ledger, turns *Turns, now time.Time) []settle.Effect {
-	turns.Lacks = map[string]int{}
+	turns.Lacks, turns.Foreign = map[string]int{}, map[string]int{}
 	a := &admission{cpus: cpus, ledger: ledger, lookahead: lookahead, groups: map[string]*usage{}, turns: turns,
 		selected: only.In(t), touched: touched{}}
 	var waiting []*settle.Effect
@@ -98,6 +98,7 @@ func (a *admission) waits(t *state.Tree, e *settle.Effect, self string) bool {
 			u.own++
 		default:
 			u.foreign++
+			a.turns.Foreign[g.Name]++
 			u.of[c.Process]++
 		}
 	}

@@ -16,6 +16,8 @@ type Turns struct {
 	// Lacks counts, by group, the effects that the last Admit left because other processes have the places or want them, too, up to the
 	// limit of the group. That is what this process waits for.
 	Lacks map[string]int
+	// Foreign counts, by group, the claims of other processes that the last Admit saw.
+	Foreign map[string]int
 
 	shares map[string]*share
 	now    int64       // the virtual time: when in it the latest start of any session was

@@ -70,7 +70,7 @@ func Why(e *state.Entry, t *state.Tree) []string {
 		}
 		out = append(out, line)
 	}
-	if k := settle.TableOf(t).Row(e.Kind); k != nil && k.Why != nil {
+	if k := settle.RowOf(t, e.Kind); k != nil && k.Why != nil {
 		out = append(out, k.Why(e, t)...)
 	}
 	return out

@@ -118,6 +118,18 @@ func TableOf(t *state.Tree) Table {
 	return table
 }
 
+// RowOf is the row of a kind in the table of a tree, without making that; nil if it has none.
+func RowOf(t *state.Tree, kind string) *Kind {
+	kinds := t.Schemas()
+	for i := range kinds {
+		if kinds[i].Name == kind {
+			row, _ := kinds[i].Row.(*Kind)
+			return row
+		}
+	}
+	return nil
+}
+
 // Row is the row of a kind; nil if the table has none.
 func (t Table) Row(kind string) *Kind {
 	for i := range t {

@@ -15,7 +15,7 @@ func Events(t *state.Tree, before, after *state.Entry) []Event {
 	}
 	var out []Event
 	if now != nil {
-		if k := TableOf(t).Row(after.Kind); k != nil && k.Events != nil {
+		if k := RowOf(t, after.Kind); k != nil && k.Events != nil {
 			out = k.Events(before, after)
 		}
 	}

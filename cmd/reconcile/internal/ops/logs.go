@@ -85,7 +85,7 @@ func logged(t *state.Tree, word string) (*state.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if k := settle.TableOf(t).Row(e.Kind); k == nil || !k.Performs {
+	if k := settle.RowOf(t, e.Kind); k == nil || !k.Performs {
 		err = badRequest("%s has no logs; DAGs, sessions and clarification requests have", e.Ref)
 	}
 	return e, err

@@ -215,7 +215,7 @@ func (r *Runner) Submit(e settle.Effect) {
 }
 
 // SetLimits sets the settings of runs, the number of slots and the foreign usage of the runner's groups, how many places other processes hold, and
-// dispatches. It takes ownership of the map.
+// dispatches. It does not change the map.
 func (r *Runner) SetLimits(runs *schemas.RunSettings, slots int, foreign map[string]int) {
 	r.runs.Store(runs)
 	r.mu.Lock()

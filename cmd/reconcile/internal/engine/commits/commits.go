@@ -225,7 +225,7 @@ func factsOf(paths []string, dir string) []message.Change {
 
 // noteOf summarizes the progress of an object in a few words, or "".
 func noteOf(t *state.Tree, ref schemas.Ref) string {
-	k := settle.TableOf(t).Row(ref.Kind)
+	k := settle.RowOf(t, ref.Kind)
 	if k == nil || k.Note == nil {
 		return ""
 	}

@@ -98,18 +98,24 @@ func TestTreeWithDormantObjects(t *testing.T) {
 	}
 }
 
+// openLater opens the store a minute later by the clock of its files: none is racy.
+func (e *edits) openLater() *state.Store {
+	e.t.Helper()
+	s, err := state.Open(e.dir, state.Options{Kinds: controllers.Schemas(), Now: func() time.Time { return e.now },
+		FileNow: func() time.Time { return time.Now().Add(time.Minute) }, Build: "test", DormantFrom: 1})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return s
+}
+
 // What a look has read of an edit, the next one finds in the cache.
 func TestLooksReadAnEditOnce(t *testing.T) {
 	e := newFinished(t)
 	e.dag(0)
-	later := func() time.Time { return time.Now().Add(time.Minute) } // no file is racy
 	var sizes []int64
 	for range 3 {
-		s, err := state.Open(e.dir, state.Options{Kinds: controllers.Schemas(), Now: func() time.Time { return e.now }, FileNow: later,
-			Build: "test", DormantFrom: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := e.openLater()
 		tree, err := s.LoadLazily(t.Context())
 		if err = errors.Join(err, s.Close()); err != nil {
 			t.Fatal(err)
@@ -138,7 +144,7 @@ func TestDormantObjectsInCacheThatWasWrittenAgain(t *testing.T) {
 	}
 	var sizes []int64
 	for range 3 {
-		s := e.open(e.dir, false)
+		s := e.openLater()
 		tree, err := s.LoadLazily(t.Context())
 		if err != nil {
 			t.Fatal(err)

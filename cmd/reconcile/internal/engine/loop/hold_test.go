@@ -96,6 +96,19 @@ func TestWaitForAPersonIsWrittenAtOnce(t *testing.T) {
 		})
 }
 
+func TestWordOfAPersonIsWrittenAfterAStatusWaited(t *testing.T) {
+	whileSlowRuns(t, "    - {name: one, run: [x]}\n    - {name: two, run: [x], needs: [one]}\n", func(t *testing.T, dir string) {
+		if st := statusFile(t, dir); st.Nodes.Of("two").State == schemas.NodeSucceeded {
+			t.Fatal("the status was written although nothing asked for it: this test shows nothing")
+		}
+		put(t, dir, "specs/actions/hold.yaml", fmt.Sprintf(envelope, "Action", "hold", "  target: dag/job\n  node: slow\n  verb: hold"))
+		time.Sleep(time.Minute)
+		if st := statusFile(t, dir); len(st.Actions) != 1 {
+			t.Errorf("after a minute the file has the actions %v", st.Actions)
+		}
+	})
+}
+
 func TestOthersSeeWhatTheJournalHas(t *testing.T) {
 	whileSlowRuns(t, "    - {name: one, run: [x]}\n    - {name: two, run: [x], needs: [one]}\n", func(t *testing.T, dir string) {
 		if st := statusFile(t, dir); st.Nodes.Of("two").State == schemas.NodeSucceeded {

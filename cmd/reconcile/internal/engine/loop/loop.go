@@ -144,9 +144,9 @@ type Result struct {
 // Bounds of a run.
 const (
 	fewAhead    = 2                      // effects claimed beyond those that may run at once, at least, so that none waits for a turn
-	mostAhead   = 64                     // and at most, where they end soon
+	mostAhead   = 512                    // and at most, where they end soon
 	gatherFor   = 40 * time.Millisecond  // results are batched this long while enough work is queued
-	maxGather   = 4                      // and up to this multiple where decisions take long
+	maxGather   = 8                      // and up to this multiple where turns take long
 	startFor    = 5 * time.Millisecond   // a start is recorded this soon, unless the effect has ended by then
 	pollForeign = 100 * time.Millisecond // while another process performs an effect
 	pollLedgers = 10 * time.Second       // a watcher retries a busy ledger this often
@@ -205,7 +205,7 @@ func (l *Loop) newRun(watching bool) *run {
 		effects: map[schemas.Ref][]settle.Effect{}, wakes: map[schemas.Ref]wake{}, scheduled: map[schemas.Ref]bool{},
 		restores: map[schemas.Ref][]settle.Restore{},
 		mine:     map[string]settle.Effect{}, held: map[string]string{}, successes: map[string]int{},
-		holders: map[string]holder{}, unwritten: map[schemas.Ref]bool{},
+		holders: map[string]holder{}, unwritten: map[schemas.Ref]bool{}, deferred: map[schemas.Ref]bool{},
 		removed: map[schemas.Ref]*state.Entry{}, written: map[schemas.Ref]statusStamp{},
 		unwrittenBytes: map[schemas.Ref]int{}, notReady: map[nodeRef]heldTask{},
 		identities: map[schemas.Ref]settle.Identity{}, unproved: map[schemas.Ref]bool{},

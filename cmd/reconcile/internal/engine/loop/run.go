@@ -101,6 +101,7 @@ type run struct {
 	held           map[string]string            // keys that cannot be started, and why
 	fault          error                        // why this process cannot perform effects
 	unwritten      map[schemas.Ref]bool         // status in tree differs from the file
+	deferred       map[schemas.Ref]bool         // of these, it was found to wait, and neither it nor its records have changed since
 	unreported     map[schemas.Ref]*state.Entry // requests before a transition that is not reported yet
 	transitions    []transition                 // not recorded yet; recorded before any file is written
 	removed        map[schemas.Ref]*state.Entry // objects whose status and records are to be removed, in their last state
@@ -110,7 +111,7 @@ type run struct {
 	fullScanAt     time.Time                    // end of the last scan of every file
 	filesReplaced  bool                         // git replaced files: every file must be scanned
 	scanCost       time.Duration                // duration of that scan
-	decideCost     time.Duration                // duration of the last decision
+	turnCost       time.Duration                // duration of the last turn
 	endedSinceScan bool                         // an effect ended since the last scan
 	removedAgents  []string                     // to be removed from the projection
 	changedAt      time.Time                    // time of the last uncommitted write; zero: none

@@ -205,8 +205,8 @@ func (e *edits) remix(what, i int) string {
 
 // The same holds where most of the tree is dormant, whatever is done to dormant objects before and during the run.
 func TestRunSinceSettledLeavesDormantObjects(t *testing.T) {
-	seeds := mutants.Size(1, 2, 4)
-	rounds := mutants.Size(5, 20, 30)
+	seeds := mutants.Size(1, 2, 8)
+	rounds := mutants.Size(5, 20, 20) // what is damaged in one keeps objects from being dormant in later ones
 	var left, woken atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
 		for seed := range uint64(seeds) {

@@ -19,6 +19,8 @@ import (
 // turn records reports, decides, starts effects, and writes files, all under the tree's lock; then it cancels unwanted
 // effects.
 func (s *run) turn(ctx context.Context) error {
+	start := time.Now()
+	defer func() { s.turnCost = time.Since(start) }()
 	if err := s.record(); err != nil {
 		return err
 	}
@@ -127,6 +129,7 @@ func (s *run) record() error {
 			}
 			runs = append(runs, *r.Run)
 			s.unwrittenBytes[s.mine[r.Key].Owner] += sizeOf(r.Run)
+			delete(s.deferred, s.mine[r.Key].Owner)
 			s.paths = append(s.paths, s.outputsOf(r.Key)...)
 			s.countRun(r.Run)
 			s.noteUnpushed(r.Key)
@@ -193,7 +196,7 @@ func (s *run) scan(ctx context.Context) error {
 	if !s.rescan {
 		hints = append([]string{}, s.paths...)
 		if s.endedSinceScan {
-			hints = append(hints, s.loop.Store.ChangedHints(append(s.specsInUse(), s.questionFolders()...))...)
+			hints = append(hints, s.loop.Store.ChangedHints(func() []string { return append(s.specsInUse(), s.questionFolders()...) })...)
 		}
 	}
 	whole := s.filesReplaced || start.Sub(s.fullScanAt) >= s.tree.Settings().Watch.Rescan.Std()
@@ -321,8 +324,6 @@ func (s *run) decide() {
 	} else if dirty = sortedRefs(s.dirty); len(dirty) == 0 {
 		return
 	}
-	start := time.Now()
-	defer func() { s.decideCost = time.Since(start) }()
 	s.apply(s.decider.Settle(s.tree, now, dirty, func(done, total int) { s.progress("decide", done, total) }))
 	s.dirty = map[schemas.Ref]bool{}
 }
@@ -331,6 +332,7 @@ func (s *run) decide() {
 func (s *run) apply(d settle.Decision) {
 	for _, ref := range d.Changed {
 		s.unwritten[ref] = true
+		delete(s.deferred, ref)
 		if s.requests != nil && ref.Kind == schemas.ClarificationRequestKind.Name {
 			s.requests[ref] = true
 		}
@@ -443,18 +445,7 @@ func (s *run) slots() int { return cmp.Or(s.tree.Settings().Limits.ConcurrentTas
 
 // perform starts the claimed effects, within the slots that other processes leave free.
 func (s *run) perform(claimed []settle.Effect) {
-	usage := map[string]int{}
-	for ref, effects := range s.effects {
-		elsewhere := s.claimedByOthers(ref)
-		for _, e := range effects {
-			if elsewhere[e.Key] {
-				for _, g := range e.Groups {
-					usage[g.Name]++
-				}
-			}
-		}
-	}
-	s.loop.Perform.SetLimits(&s.tree.Settings().Runs, s.slots(), usage)
+	s.loop.Perform.SetLimits(&s.tree.Settings().Runs, s.slots(), s.turns.Foreign)
 	for _, e := range claimed {
 		s.loop.Perform.Submit(e)
 	}
@@ -463,17 +454,11 @@ func (s *run) perform(claimed []settle.Effect) {
 // cancel stops effects that became unwanted. One that was decided about before its start was on record is only withdrawn: it may be wanted
 // once it is known to run.
 func (s *run) cancel() {
-	wanted := map[string]bool{}
-	for _, effects := range s.effects {
-		for i := range effects {
-			wanted[effects[i].Key] = true
-		}
-	}
-	for key := range s.mine {
-		if wanted[key] {
+	for key, e := range s.mine {
+		if s.wants(e.Owner, key) != nil {
 			continue
 		}
-		if c := settle.ClaimOf(s.tree.Entry(s.mine[key].Owner), key); c != nil && c.StartedAt.IsZero() {
+		if c := settle.ClaimOf(s.tree.Entry(e.Owner), key); c != nil && c.StartedAt.IsZero() {
 			s.loop.Perform.Withdraw(key, s.whyUnwanted(key))
 			continue
 		}
@@ -505,13 +490,20 @@ func (s *run) whyUnwanted(key string) string {
 
 // tell gives texts of people to running effects.
 func (s *run) tell() {
-	for _, effects := range s.effects {
-		for i := range effects {
-			if e := &effects[i]; len(e.Tell) > 0 && s.mine[e.Key].Key != "" {
-				s.loop.Perform.Tell(e.Key, e.Tell)
-			}
+	for key, mine := range s.mine {
+		if e := s.wants(mine.Owner, key); e != nil && len(e.Tell) > 0 {
+			s.loop.Perform.Tell(key, e.Tell)
 		}
 	}
+}
+
+// wants returns the effect of an object by its key; nil if no decision wants it.
+func (s *run) wants(owner schemas.Ref, key string) *settle.Effect {
+	effects := s.effects[owner]
+	if i := slices.IndexFunc(effects, func(e settle.Effect) bool { return e.Key == key }); i >= 0 {
+		return &effects[i]
+	}
+	return nil
 }
 
 // hasUnclaimed reports whether a selected effect is wanted and not claimed by this process.
@@ -566,6 +558,7 @@ func (s *run) stopClocks() {
 	stopped := dags.StopClocks(s.tree, s.loop.Now(), refs, s.began, s.worked)
 	for _, e := range stopped {
 		s.unwritten[e.Ref] = true
+		delete(s.deferred, e.Ref)
 	}
 	if len(stopped) > 0 {
 		s.tree = s.tree.With(stopped...)

@@ -68,9 +68,9 @@ func (s *run) gather(ctx context.Context) {
 	}
 }
 
-// gatherTime is for how long results are gathered: longer where a decision takes long, so that deciding stays a small part of the time.
+// gatherTime is for how long results are gathered: longer where a turn takes long, so that turns stay a small part of the time.
 func (s *run) gatherTime() time.Duration {
-	return min(max(gatherFor, 5*s.decideCost), maxGather*gatherFor)
+	return min(max(gatherFor, 5*s.turnCost), maxGather*gatherFor)
 }
 
 func onlyStarts(reports []settle.Report) bool {

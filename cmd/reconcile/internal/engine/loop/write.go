@@ -24,13 +24,13 @@ func (s *run) flush(ctx context.Context, force bool) error {
 	now := s.loop.Now()
 	var changes, applied []state.Change
 	stamps := map[schemas.Ref]statusStamp{}
-	for _, ref := range sortedRefs(s.unwritten) {
+	for _, ref := range s.toWrite(force || s.idle()) {
 		e := s.tree.Entry(ref)
 		if e == nil || !e.HasStatus() {
 			delete(s.unwritten, ref) // removals deletes its file, if there is one
 			continue
 		}
-		if !force && s.canDefer(e) || ref.Kind == schemas.ClarificationRequestKind.Name && s.onBusyLedger(ref, "") {
+		if s.deferred[ref] = !force && s.canDefer(e); s.deferred[ref] || ref.Kind == schemas.ClarificationRequestKind.Name && s.onBusyLedger(ref, "") {
 			continue
 		}
 		s.loop.Store.Working("write")
@@ -53,6 +53,19 @@ func (s *run) flush(ctx context.Context, force bool) error {
 	return s.noteFlushed(ctx, stamps)
 }
 
+// toWrite lists the statuses that differ from their files, without those that were found to wait and have not changed since, unless all are
+// asked for.
+func (s *run) toWrite(all bool) []schemas.Ref {
+	var refs []schemas.Ref
+	for ref := range s.unwritten {
+		if all || !s.deferred[ref] {
+			refs = append(refs, ref)
+		}
+	}
+	slices.SortFunc(refs, schemas.Ref.Compare)
+	return refs
+}
+
 // flushEarly writes statuses before effects start, where a kill could not be mended otherwise: those of actions and preferences, since one
 // without a status counts as written by a program that works without a sandbox; and all of a large tree, before the memory is updated, which
 // may take equally long, so that the run that follows a killed one does not start over.
@@ -72,6 +85,7 @@ func (s *run) noteFlushed(ctx context.Context, stamps map[schemas.Ref]statusStam
 	agents := len(s.removedAgents) > 0
 	for ref, is := range stamps {
 		delete(s.unwritten, ref)
+		delete(s.deferred, ref)
 		delete(s.unwrittenBytes, ref)
 		s.written[ref] = is
 		agents = agents || ref.Kind == schemas.AgentKind.Name
