@@ -97,7 +97,7 @@ var startFaults = []mutants.Mutant{
 // stampFaults are those in finding what of a status is written while effects run.
 var stampFaults = []mutants.Mutant{
 	{"a status that was found to wait waits for ever", "turn.go", "\t\tdelete(s.deferred, ref)\n\t\tif s.requests", "\t\tif s.requests", "TestWordOfAPersonIsWrittenAfterAStatusWaited"},
-	{"what nobody wants any more goes on", "turn.go", "if s.wants(e.Owner, key) != nil {", "if true {"},
+	{"what nobody wants any more goes on", "turn.go", "if s.wants(e.Owner, key) != nil {", "if true {", "TestEditWhileARunStarts"},
 	{"a phase waits", "status_stamp.go", "was.phase == is.phase && ", ""},
 	{"readiness waits", "status_stamp.go", "was.ready == is.ready && ", ""},
 	{"a reason waits", "status_stamp.go", "string(c.Status) + c.Reason", "string(c.Status)"},
