@@ -147,24 +147,6 @@ func (s *run) warnOfAwaited() {
 		"takes over in %s", what, time.Until(s.otherClaims[e.Key]).Round(time.Second)))
 }
 
-// claimedByOthers returns the keys that other processes have claimed.
-func (s *run) claimedByOthers(ref schemas.Ref) map[string]bool {
-	e := s.tree.Entry(ref)
-	if e == nil {
-		return nil
-	}
-	var keys map[string]bool
-	for _, c := range e.Claims {
-		if c.Process != s.processID() {
-			if keys == nil {
-				keys = map[string]bool{}
-			}
-			keys[c.Key] = true
-		}
-	}
-	return keys
-}
-
 // heldError is the error of a run in which a remaining process of a killed run kept a node from starting.
 func (s *run) heldError() error {
 	for _, key := range slices.Sorted(maps.Keys(s.held)) {

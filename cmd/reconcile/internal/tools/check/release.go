@@ -11,6 +11,9 @@ import (
 	"strings"
 )
 
+// mostBytes bounds the program as it is released.
+const mostBytes = 40_000_000
+
 // checkRelease makes a release for this platform and looks whether all parts of it are there. It takes a minute, and so
 // it is left to CI.
 func checkRelease(ctx context.Context, c *checker) result {
@@ -45,6 +48,8 @@ func checkRelease(ctx context.Context, c *checker) result {
 		name := fmt.Sprintf("reconcile-v0.0.0-check-%s-%s%s", runtime.GOOS, runtime.GOARCH, end)
 		if info, err := os.Stat(filepath.Join(dist, name)); err != nil || info.Size() == 0 || !strings.Contains(string(sums), "  "+name+"\n") {
 			return failed(fmt.Sprintf("the release has no %s, or SHA256SUMS does not name it", name))
+		} else if end == ends[0] && info.Size() > mostBytes {
+			return failed(fmt.Sprintf("%s has %d bytes, more than %d", name, info.Size(), mostBytes))
 		}
 	}
 	return checkManPage(ctx, c, dist)

@@ -124,7 +124,7 @@ func described(s *jsonschema.Schema, text string) *jsonschema.Schema {
 }
 
 func encode(s *jsonschema.Schema) ([]byte, error) {
-	b, err := json.MarshalIndent(s, "", "  ")
+	b, err := json.MarshalIndent(s, "", " ") // they are a part of the program
 	if err != nil {
 		return nil, fmt.Errorf("encode the schema %s: %w", s.Title, err)
 	}
