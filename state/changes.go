@@ -65,7 +65,7 @@ func (s *Store) ChangedHints(hints func() []string) []string {
 	folders := map[string]bool{} // folders with a change
 	for p, isFolder := range changed {
 		switch {
-		case p != specs && !strings.HasPrefix(p, specs+"/"): // what this process writes, most often
+		case p != specs && !within(specs, p) && !within(p, specs): // what this process writes, most often
 		case isFolder:
 			return hints() // the names in it are not known
 		default:
