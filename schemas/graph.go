@@ -94,14 +94,14 @@ type graph struct {
 	edges [][]edge
 }
 
-// cycles returns one cycle for each knot of tasks that need each other (strongly connected component): a shortest one
-// through the task with the smallest name, as indices of tasks, starting there. Knots come in the order of those names.
+// cycles returns one cycle for each strongly connected component: of tasks that need each other: a shortest one
+// through the task with the smallest name, as indices of tasks, starting there. Components come in the order of those names.
 func (g *graph) cycles() [][]int {
 	var out [][]int
-	knot := g.knots()
-	first := map[int]int{} // knot -> task with the smallest name
+	component := g.components()
+	first := map[int]int{} // component -> task with the smallest name
 	size := map[int]int{}
-	for i, k := range knot {
+	for i, k := range component {
 		size[k]++
 		if f, ok := first[k]; !ok || g.tasks[i].name < g.tasks[f].name {
 			first[k] = i
@@ -109,15 +109,15 @@ func (g *graph) cycles() [][]int {
 	}
 	for k, start := range first {
 		if size[k] > 1 {
-			out = append(out, g.shortest(start, knot))
+			out = append(out, g.shortest(start, component))
 		}
 	}
 	slices.SortFunc(out, func(a, b []int) int { return strings.Compare(g.tasks[a[0]].name, g.tasks[b[0]].name) })
 	return out
 }
 
-// shortest finds the cycle by breadth-first search inside the knot of start.
-func (g *graph) shortest(start int, knot []int) []int {
+// shortest finds the cycle by breadth-first search inside the component of start.
+func (g *graph) shortest(start int, component []int) []int {
 	from := map[int]int{}
 	queue := []int{start}
 	for len(queue) > 0 {
@@ -127,13 +127,13 @@ func (g *graph) shortest(start int, knot []int) []int {
 			if e.to == start {
 				return traceCycle(from, start, i)
 			}
-			if _, seen := from[e.to]; !seen && knot[e.to] == knot[start] {
+			if _, seen := from[e.to]; !seen && component[e.to] == component[start] {
 				from[e.to] = i
 				queue = append(queue, e.to)
 			}
 		}
 	}
-	return nil // not reached: every task of a knot is on a cycle through every other
+	return nil // not reached: every task of a component is on a cycle through every other
 }
 
 func traceCycle(from map[int]int, start, last int) []int {
@@ -171,19 +171,19 @@ func (g *graph) report(r *Report, cycle []int) {
 	}
 }
 
-// knots numbers the strongly connected components.
-func (g *graph) knots() []int {
-	knot, count := make([]int, len(g.tasks)), 0
+// components numbers the strongly connected components.
+func (g *graph) components() []int {
+	component, count := make([]int, len(g.tasks)), 0
 	c := topology.NewComponents(len(g.tasks))
 	for i := range g.tasks {
 		c.Search(uint32(i), g.next, func(nodes []uint32) {
 			for _, node := range nodes {
-				knot[node] = count
+				component[node] = count
 			}
 			count++
 		})
 	}
-	return knot
+	return component
 }
 
 func (g *graph) next(i uint32, at *int) (uint32, bool) {
