@@ -323,34 +323,40 @@ func (c *chaos) finishSome() {
 
 // invariants checks what is wanted against what is on record.
 func (c *chaos) invariants() {
+	c.eachWanted(func(e settle.Effect, at string, claimed bool) {
+		if won, ok := c.succeeded[at+"/"+e.NodeKey]; ok && !claimed {
+			c.t.Errorf("%s is wanted although %s succeeded under that key", e.Key, won)
+		}
+		if !claimed {
+			c.startable(e)
+		}
+	})
+	for key := range c.succeeded { // a DAG that was removed may run again from nothing
+		if name, _, _ := strings.Cut(key, "/"); c.entries[schemas.DAGKind.Ref(name)] == nil {
+			delete(c.succeeded, key)
+		}
+	}
+}
+
+// eachWanted checks that what is wanted is not on record, of an object that is there, and wanted once for each node; check checks the rest.
+func (c *chaos) eachWanted(check func(e settle.Effect, at string, claimed bool)) {
 	seen := map[string]bool{}
 	for _, e := range c.effects() {
 		entry := c.entries[e.Owner]
 		if entry == nil {
-			c.t.Fatalf("%s is wanted and its DAG is gone", e.Key)
+			c.t.Fatalf("%s is wanted and its owner is gone", e.Key)
 		}
 		at := e.Owner.Name + "/" + e.Node
 		if seen[at] {
 			c.t.Errorf("two effects for node %s are wanted", at)
 		}
 		seen[at] = true
-		claimed := settle.ClaimOf(entry, e.Key) != nil
-		if won, ok := c.succeeded[at+"/"+e.NodeKey]; ok && !claimed {
-			c.t.Errorf("%s is wanted although %s succeeded under that key", e.Key, won)
-		}
 		for _, r := range entry.Runs() {
 			if r.Key == e.Key {
 				c.t.Errorf("%s is wanted and on record", e.Key)
 			}
 		}
-		if !claimed {
-			c.startable(e)
-		}
-	}
-	for key := range c.succeeded { // a DAG that was removed may run again from nothing
-		if name, _, _ := strings.Cut(key, "/"); c.entries[schemas.DAGKind.Ref(name)] == nil {
-			delete(c.succeeded, key)
-		}
+		check(e, at, settle.ClaimOf(entry, e.Key) != nil)
 	}
 }
 
@@ -389,13 +395,21 @@ func (c *chaos) startable(e settle.Effect) {
 
 // calmDown lets everything run to its end: nothing may stay Running or Queued for ever.
 func (c *chaos) calmDown() {
-	for range 200 {
+	c.toEnd(200, time.Second, func(*schemas.Run) {}, func() { c.settle() })
+}
+
+// toEnd lets all that is wanted succeed for some rounds, a pause after the other. left says what a run leaves, decide decides.
+func (c *chaos) toEnd(rounds int, pause time.Duration, left func(*schemas.Run), decide func()) {
+	for range rounds {
 		c.cancelUnwanted()
 		for _, e := range c.effects() {
 			c.start(e)
-			c.end(e.Owner, e.Key, func(r *schemas.Run) { r.Outcome = schemas.OutcomeSucceeded })
+			c.end(e.Owner, e.Key, func(r *schemas.Run) {
+				r.Outcome = schemas.OutcomeSucceeded
+				left(r)
+			})
 		}
-		c.now = c.now.Add(time.Second)
+		c.now = c.now.Add(pause)
 		for ref, out := range c.last.Outs {
 			if !out.Again.IsZero() && !out.Again.After(c.now) {
 				c.entry(ref)
@@ -404,7 +418,7 @@ func (c *chaos) calmDown() {
 		if len(c.dirty) == 0 && !c.waits() {
 			break
 		}
-		c.settle()
+		decide()
 	}
 	for ref, e := range c.entries {
 		dag, ok := e.Status().(*schemas.DAGStatus)

@@ -184,7 +184,7 @@ var faults = []mutants.Mutant{
 	{"a cleanup waits for one whose time is over", "dags/fold.go", "\t\tf.judge(i)\n\t\tif need, all := f.unmet(i); all && need < 0 {", "\t\tif need, all := f.unmet(i); all && need < 0 {", "TestScenarios/timeout_cleanups"},
 	{"a command runs until it has a text", "dags/messages.go", "|| !run.IsWork() || !f.takesTexts(i)", "|| !run.IsWork()", "TestScenarios/message_command"},
 	{"what a cancelled DAG did is not verified", "sessions/round.go", "(s.phases[schemas.DAGSucceeded] > 0 || s.progress.Done > 0)", "s.phases[schemas.DAGSucceeded] > 0", "TestScenarios/quality_cancelled"},
-	{"places of other processes are free", "admission/admit.go", "\t\t\ta.turns.Foreign[g.Name]++\n", "", "TestAdmitKeepsLimits"},
+	{"places of other processes are free", "admission/admit.go", "turns.Foreign[name] = u.foreign", "turns.Foreign[name] = 0 * u.foreign", "TestAdmitKeepsLimits"},
 	{"the records of a removed DAG count", "budgets/sums.go", "!e.Gone() && e.RunsHave", "e.RunsHave", "TestScenarios/budget_several"},
 	{"who waits for a budget says what was", "budgets/affected.go", "why != \"\" && !strings.Contains(says, why) || why == \"\"", "why == \"\"", "TestScenarios/budget_several"},
 	{"time before the first run that counts counts", "dags/clock.go", "still = append(still, schemas.Span{From: f.start, To: known[0].From})", "_ = f.start", "TestScenarios/budget_timeout"},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
@@ -161,12 +162,12 @@ func (c *pipelineChaos) verdict(r *schemas.Run) json.RawMessage {
 		`{}`))
 }
 
-// approveSession has a person take the work of a session as it is, or ask for another verification.
-func (c *pipelineChaos) approveSession() {
+// personDoes writes an action of a person.
+func (c *pipelineChaos) personDoes(target, verb, more string) {
 	c.actions++
 	name := fmt.Sprintf("b%d", c.actions)
-	text := head("Action", name) + fmt.Sprintf("spec: {target: session/s%d, verb: %s, by: ada, proof: account, at: %q}\n", c.r.IntN(3),
-		pick(c.r, schemas.VerbApprove, schemas.VerbRetry), c.now.Format("2006-01-02T15:04:05.000Z"))
+	text := head("Action", name) + fmt.Sprintf("spec: {target: %s, verb: %s, by: ada, proof: account, at: %q%s}\n", target, verb,
+		c.now.Format("2006-01-02T15:04:05.000Z"), more)
 	c.note("%s", text)
 	c.put("specs/actions/"+name+".yaml", text)
 }
@@ -192,7 +193,7 @@ func (c *pipelineChaos) ended() {
 // decide has a person decide about a change that is verified.
 func (c *pipelineChaos) decide() {
 	if c.quality {
-		c.approveSession()
+		c.personDoes(fmt.Sprintf("session/s%d", c.r.IntN(3)), pick(c.r, schemas.VerbApprove, schemas.VerbRetry), "")
 	}
 	for _, ref := range slices.SortedFunc(maps.Keys(c.entries), schemas.Ref.Compare) {
 		st, ok := c.entries[ref].Status().(*schemas.DAGStatus)
@@ -203,49 +204,29 @@ func (c *pipelineChaos) decide() {
 			if n.Pipeline == nil || c.r.IntN(2) == 0 {
 				continue
 			}
-			c.actions++
 			verb := pick(c.r, schemas.VerbApprove, "ignore-inspector", "ignore-tester", schemas.VerbPrompt, schemas.VerbPrompt, schemas.VerbHandoff)
-			more := ""
+			more := ", node: " + name
 			switch {
 			case verb == schemas.VerbPrompt:
-				more = ", text: Otherwise."
+				more += ", text: Otherwise."
 			case n.Pipeline.Digest == "" && verb != schemas.VerbHandoff:
 				continue
 			case verb != schemas.VerbHandoff:
-				more = ", digest: " + fmt.Sprintf("%q", n.Pipeline.Digest)
+				more += fmt.Sprintf(", digest: %q", n.Pipeline.Digest)
 				c.taken[ref.Name+"/"+name] = true
 			}
-			at := fmt.Sprintf("b%d", c.actions)
-			text := head("Action", at) + fmt.Sprintf("spec: {target: %s, node: %s, verb: %s, by: ada, proof: account, at: %q%s}\n", ref, name, verb,
-				c.now.Format("2006-01-02T15:04:05.000Z"), more)
-			c.note("%s", text)
-			c.put("specs/actions/"+at+".yaml", text)
+			c.personDoes(ref.String(), verb, more)
 		}
 	}
 }
 
 // verified checks what is wanted, and what is done.
 func (c *pipelineChaos) verified() {
-	seen := map[string]bool{}
-	for _, e := range c.effects() {
-		entry := c.entries[e.Owner]
-		if entry == nil {
-			c.t.Fatalf("%s is wanted and its DAG is gone", e.Key)
+	c.eachWanted(func(e settle.Effect, at string, claimed bool) {
+		if l, ok := e.Task.(*settle.Land); ok && !claimed && !c.taken[at] {
+			c.mayLand(c.entries[e.Owner], e.Node, l)
 		}
-		at := e.Owner.Name + "/" + e.Node
-		if seen[at] {
-			c.t.Errorf("two effects for node %s are wanted", at)
-		}
-		seen[at] = true
-		for _, r := range entry.Runs() {
-			if r.Key == e.Key {
-				c.t.Errorf("%s is wanted and on record", e.Key)
-			}
-		}
-		if l, ok := e.Task.(*settle.Land); ok && settle.ClaimOf(entry, e.Key) == nil && !c.taken[at] {
-			c.mayLand(entry, e.Node, l)
-		}
-	}
+	})
 	c.done()
 	c.ended()
 }
@@ -335,31 +316,8 @@ func (c *pipelineChaos) pipelineIn(entry *state.Entry, node string) *schemas.Pip
 // passAll lets everything run to its end, where all that is verified passes: nothing may work for ever.
 func (c *pipelineChaos) passAll() {
 	c.calm = true
-	for range 300 {
-		c.cancelUnwanted()
-		for _, e := range c.effects() {
-			c.start(e)
-			c.end(e.Owner, e.Key, func(r *schemas.Run) {
-				r.Outcome = schemas.OutcomeSucceeded
-				c.detail(r)
-			})
-		}
-		c.now = c.now.Add(5e9)
-		for ref, out := range c.last.Outs {
-			if !out.Again.IsZero() && !out.Again.After(c.now) {
-				c.entry(ref)
-			}
-		}
-		if len(c.dirty) == 0 && !c.waits() {
-			break
-		}
+	c.toEnd(300, 5*time.Second, c.detail, func() {
 		c.turn()
 		c.verified()
-	}
-	for ref, e := range c.entries {
-		dag, ok := e.Status().(*schemas.DAGStatus)
-		if ok && !e.Broken() && (dag.Running > 0 || dag.Phase == schemas.DAGRunning) {
-			c.t.Errorf("%s is %s for ever:\n%s", ref, dag.Phase, c.states(ref.Name))
-		}
-	}
+	})
 }

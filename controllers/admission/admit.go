@@ -39,6 +39,11 @@ func Admit(t *state.Tree, wanted []*settle.Effect, only *settle.Selection, self 
 			waiting = append(waiting, e)
 		}
 	}
+	for name, u := range a.groups {
+		if u.foreign > 0 {
+			turns.Foreign[name] = u.foreign
+		}
+	}
 	if len(waiting) == 0 {
 		return nil
 	}
@@ -98,7 +103,6 @@ func (a *admission) waits(t *state.Tree, e *settle.Effect, self string) bool {
 			u.own++
 		default:
 			u.foreign++
-			a.turns.Foreign[g.Name]++
 			u.of[c.Process]++
 		}
 	}
