@@ -165,7 +165,7 @@ func TestFetchKeptEndsWithTheLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	bin := &fixture{t, resolved(t, t.TempDir())}
-	bin.write("server", "#!/bin/sh\ngit-upload-pack \"$@\" | dd bs=65536 count=40\nexec cat\n")
+	bin.write("server", "#!/bin/sh\ngit-upload-pack \"$@\" | dd bs=4096 count=200\nexec cat\n")
 	bin.chmod("server", 0o755)
 	other.git("config", "remote.origin.uploadpack", bin.path("server"))
 	source, err := other.open().Source(t.Context(), "")
