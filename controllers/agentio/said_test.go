@@ -37,6 +37,7 @@ func TestReadText(t *testing.T) {
 		{"emphasis of parts", "**CLARIFICATION NEEDED** from **architect** about *DB*: Which **one**?", "architect", "DB",
 			"Which **one**?"},
 		{"emphasis up to the colon", "__Clarification Needed from an architect about `db`:__ Which?", "architect", "db", "Which?"},
+		{"emphasis of each word", "**Clarification** *needed* **from** *the* __architect__ **about** *DB*: Which?", "architect", "DB", "Which?"},
 		{"emphasis over lines", "*CLARIFICATION NEEDED from architect about DB: Which*\n*or both?*", "architect", "DB",
 			"Which*\n*or both?"},
 		{"what was taken out", "CLARIFICATION NEEDED from architect about ***: Is the token ***", "architect", "***",

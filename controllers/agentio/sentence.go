@@ -17,16 +17,18 @@ const emphasis = "*_`~"
 // decoration is what may precede the sentence on its line: up to three spaces, the mark of a list or a heading, the box of a task, emphasis.
 const decoration = `^ {0,3}(?:(?:[-*+•]|#{1,6}|[0-9]{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?)?[*_` + "`" + `~]*`
 
+// between is what may separate words of the sentence: blanks, with emphasis before and after them.
+const between = `[*_` + "`" + `~]*[ \t]+[*_` + "`" + `~]*`
+
 // nearly matches a line that begins with the two words, whatever follows.
 var nearly = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)` + decoration + `clarification[ \t]+needed(?:[^\pL\pN-]|$)`)
+	return regexp.MustCompile(`(?i)` + decoration + `clarification` + between + `needed(?:[^\pL\pN-]|$)`)
 })
 
 // asking matches a line that asks; what follows may be empty where the question is on the next lines.
 var asking = sync.OnceValue(func() *regexp.Regexp {
-	const marks = "[" + emphasis + "]*"
-	return regexp.MustCompile(`(?i)` + decoration + `clarification[ \t]+needed` + marks + `[ \t]+from[ \t]+` + marks +
-		`(?:(?:the|an?)[ \t]+` + marks + `)?(\S+)[ \t]+about[ \t]+(.+?):` + marks + `(?:[ \t]+|$)`)
+	return regexp.MustCompile(`(?i)` + decoration + `clarification` + between + `needed` + between + `from` + between +
+		`(?:(?:the|an?)` + between + `)?(\S+)` + between + `about[` + emphasis + `]*[ \t]+(.+?):[` + emphasis + `]*(?:[ \t]+|$)`)
 })
 
 // sentence finds the first question in text, in the form [AskForm] at the beginning of a line:
