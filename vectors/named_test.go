@@ -74,3 +74,30 @@ func TestWordBeforeLikeness(t *testing.T) {
 		}
 	}
 }
+
+// TestWordsOfConstants: constants and variables, which have no vectors, are found by their comments before texts that have fewer of
+// the words, although these are like the query.
+func TestWordsOfConstants(t *testing.T) {
+	t.Parallel()
+	item := func(name string, kind graph.NodeType, body string) graph.Item {
+		return graph.Item{Node: graph.Node{ID: "a/b.go:" + name, Type: kind, Name: name}, Title: name, Body: body}
+	}
+	items := []graph.Item{
+		item("Most", graph.Variable, "the largest number of nodes that a compiler takes"),
+		item("Depth", graph.Constant, "the deepest recursion of a parser"),
+	}
+	for i := range 40 {
+		items = append(items, item(fmt.Sprintf("compile%d", i), graph.Function, "compiler nodes"),
+			item(fmt.Sprintf("parse%d", i), graph.Function, "parser recursion"))
+	}
+	x := open(t, build(t, []vectors.Input{{Name: "go:a/b.go", Digest: 1, Part: graph.Part{Items: items}}}, options()), nil, options())
+	for query, want := range map[string]string{
+		"largest number of nodes of the compiler": "Most", "how deep is the recursion of the parser": "Depth",
+		"the deepest recursion of a parser": "Depth",
+	} {
+		answer, err := x.Search(t.Context(), vectors.Query{Text: query})
+		if err != nil || len(answer.Results) < 2 || answer.Results[0].Name != want {
+			t.Errorf("%q: %+v (%v), want %s first", query, answer.Results[:min(2, len(answer.Results))], err, want)
+		}
+	}
+}

@@ -31,6 +31,7 @@ func (s *search) byNearest(v []float32) error {
 	if err != nil {
 		return err
 	}
+	s.likened = true
 	for i, r := range refs {
 		s.place(r.ref).ByVector = Place{i + 1, float64(r.similarity)}
 	}

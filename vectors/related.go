@@ -179,10 +179,10 @@ func (s *search) byGraph() error {
 	ranked := s.ranked()
 	var from []graph.Seed
 	for _, r := range ranked[:min(len(ranked), seeds)] {
-		if s.places[r].fuse() == 0 {
+		if s.fuse(r) == 0 {
 			continue // it has nothing but the name
 		}
-		from = append(from, graph.Seed{Node: r, Score: s.places[r].fuse() / (2.0 / (smooth + 1))})
+		from = append(from, graph.Seed{Node: r, Score: s.fuse(r) / (2.0 / (smooth + 1))})
 	}
 	found, err := s.index.graph.Expand(from, graph.Expansion{
 		Filter: graph.Filter{Domains: s.Domains, Types: s.Types}, Max: candidates,

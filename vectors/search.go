@@ -120,7 +120,9 @@ type search struct {
 	Query
 	answer *Answer
 	places map[graph.Ref]*Found
-	wanted *graph.Set // unless all nodes are asked for; nil: not found out yet
+	// likened reports that the vectors were searched.
+	likened bool
+	wanted  *graph.Set // unless all nodes are asked for; nil: not found out yet
 }
 
 // exists asks the filters which domains have any of the words. It is false if none of the requested domains has.
@@ -236,15 +238,21 @@ func (s *search) haveWord() (lexical.Bitmap, error) {
 
 func (s *search) warn(err error) { s.answer.Warnings = append(s.answer.Warnings, err) }
 
-// fuse returns the sum of the reciprocal ranks, and more for a text that has the one word of the query.
-func (f *Found) fuse() float64 {
+// fuse returns the sum of the reciprocal ranks of a node, and more for a text that has the one word of the query. The rank by words
+// of a node without a vector counts for meaning, too.
+func (s *search) fuse(r graph.Ref) float64 {
 	part := func(p Place, share float64) float64 {
 		if p.Rank == 0 {
 			return 0
 		}
 		return share / float64(smooth+p.Rank)
 	}
-	sum := part(f.ByWords, 1) + part(f.ByVector, 1) + part(f.ByGraph, graphShare)
+	f := s.places[r]
+	meaning := f.ByVector
+	if s.likened && !hasVectors(s.index.graph.Type(r)) {
+		meaning = f.ByWords
+	}
+	sum := part(f.ByWords, 1) + part(meaning, 1) + part(f.ByGraph, graphShare)
 	if f.whole {
 		sum += (1 + graphShare) / smooth // more than a text without the word can have
 	}
@@ -255,7 +263,7 @@ func (f *Found) fuse() float64 {
 func (s *search) ranked() []graph.Ref {
 	out := make([]graph.Ref, 0, len(s.places))
 	for r, f := range s.places {
-		f.Score = float64(f.Named) + f.fuse()
+		f.Score = float64(f.Named) + s.fuse(r)
 		out = append(out, r)
 	}
 	slices.SortFunc(out, func(a, b graph.Ref) int {

@@ -113,14 +113,13 @@ func (r *featureReader) next(into []float32) (err error) {
 	return err
 }
 
-// hasText reports whether an item is found by meaning. Third-party packages are found by their names only; constants
+// hasText reports whether an item is found by meaning.
+func hasText(it *graph.Item) bool { return hasVectors(it.Type) && (it.Title != "" || it.Body != "") }
+
+// hasVectors reports whether nodes of a type are found by meaning. Third-party packages are found by their names only; constants
 // and variables, which are many and say little, by their words.
-func hasText(it *graph.Item) bool {
-	switch it.Type {
-	case graph.Import, graph.Constant, graph.Variable:
-		return false
-	}
-	return it.Title != "" || it.Body != ""
+func hasVectors(t graph.NodeType) bool {
+	return t != graph.Import && t != graph.Constant && t != graph.Variable
 }
 
 func checkVectors(vs [][]float32, n, dims int) error {
