@@ -158,3 +158,29 @@ func TestHealthBreaker(t *testing.T) {
 		t.Errorf("after the success %d are wanted", len(got))
 	}
 }
+
+// TestHealthOfWaitingNodes lets a run fail that had started when the breaker opened: a node that waits says what is so then.
+func TestHealthOfWaitingNodes(t *testing.T) {
+	s := healthSim(t, "")
+	s.put("reconcile.yaml", "apiVersion: reconcile.dev/v1alpha1\nkind: Settings\nmetadata: {name: settings}\nspec: {breaker: {failures: 1}}\n")
+	s.put("specs/dags/f.yaml", head("DAG", "f")+"spec: {session: s, nodes: [{name: n, agent: ben, prompt: Go.}]}\n")
+	s.settle()
+	e, ok := s.find("e", "n")
+	if !ok {
+		t.Fatal("dag/e does not run")
+	}
+	s.start(e)
+	s.fail("d")
+	for n, says := range []string{"1 run in a row failed", "2 runs in a row failed"} {
+		if is := s.dag("f").Nodes.Of("n"); is.Reason != settle.ReasonAgentUnhealthy || !strings.Contains(is.Message, says) {
+			t.Errorf("after failure %d a node that waits says %s: %s", n+1, is.Reason, is.Message)
+		}
+		if n > 0 {
+			break
+		}
+		s.end(e.Owner, e.Key, func(r *schemas.Run) {
+			r.Outcome, r.Turn = schemas.OutcomeFailed, &schemas.Turn{Failure: &schemas.TurnFailure{Class: schemas.FailureService}}
+		})
+		s.settle()
+	}
+}

@@ -260,6 +260,9 @@ var faults = []mutants.Mutant{
 	{"the context of the conversation before counts", "dags/task_state.go", "f.endsSession(i, r) {\n\t\t\ts.ContextUsage", "false {\n\t\t\ts.ContextUsage", "TestTaskAfterAHandoff"},
 	{"the run of a late answer goes on", "planchanges/handoff.go", "st.Phase == schemas.PlanPending && st.AnswerDAG == dag {", "st.AnswerDAG != \"\" {"},
 	{"a retry does not say where it worked before", "dags/plan/onrecord.go", "was.gens[i]--", "was.gens[i] = 0 * was.gens[i] - 1"},
+	{"a waiting node says what is no longer so", "breaker/watch.go", "if !said.holds(is) {", "if false {"},
+	{"a run that does not count begins a DAG again", "dags/node.go", "if f.overruled(i, run) && (f", "if f.overruled(i, run) {\n\t\tf.recs[i].starts(run.StartedAt, f.known(i))\n\t}\n\tif f.overruled(i, run) && (f"},
+	{"a text of a run of before is judged late", "dags/fold.go", "f.judgeAll() // a run of its namesake may have had a text", "_ = a"},
 	{"foreign claims are ignored", "admission/admit.go", "\t\tu.foreign++\n", ""},
 }
 

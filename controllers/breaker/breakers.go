@@ -43,7 +43,11 @@ type asker struct {
 }
 
 // watch has the askers about an agent, by how they are in the tree: free ones may start, waiting ones wait for an agent.
-type watch struct{ asked, free, waiting map[asker]bool }
+type watch struct {
+	asked, free map[asker]bool
+	waiting     map[asker]told
+	compared    Breaker // what the waiting ones say of it holds
+}
 
 // BreakersOf returns the breakers over a tree at a time. They are carried in v.
 func BreakersOf(v *settle.Values, t *state.Tree, now time.Time) *Breakers {
@@ -62,7 +66,7 @@ func shared(v *settle.Values) *Breakers {
 func (b *Breakers) Ask(name string, by schemas.Ref, node string) Breaker {
 	w := b.watched[name]
 	if w == nil {
-		w = &watch{asked: map[asker]bool{}, free: map[asker]bool{}, waiting: map[asker]bool{}}
+		w = &watch{asked: map[asker]bool{}, free: map[asker]bool{}, waiting: map[asker]told{}}
 		b.watched[name] = w
 	}
 	w.asked[asker{by, node}] = true

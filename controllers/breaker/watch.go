@@ -23,12 +23,12 @@ func Watch(r *settle.Round) {
 	b.follow(r.World.Tree)
 	for name, w := range b.watched {
 		for by := range w.asked {
-			w.sort(by, r.World.Tree)
+			w.sort(by, name, r.World.Tree)
 		}
 		clear(w.asked)
-		for _, by := range slices.Collect(maps.Keys(w.wrong(b.At(name)))) {
+		for _, by := range w.wrong(b.At(name)) {
 			switch {
-			case !w.sort(by, r.World.Tree):
+			case !w.sort(by, name, r.World.Tree):
 			case by.ref.Kind == schemas.AgentKind.Name:
 				r.Add(by.ref) // only its condition depends on it
 			default:
@@ -38,51 +38,85 @@ func Watch(r *settle.Round) {
 	}
 }
 
-// wrong are the askers that are not as the breaker wants them.
-func (w *watch) wrong(b Breaker) map[asker]bool {
-	if b.State == Open || b.State == HalfOpen && b.Trying {
-		return w.free
+// wrong lists the askers that are not as the breaker wants them, or say of it what is no longer so.
+func (w *watch) wrong(b Breaker) []asker {
+	if b.State == Closed || b.State == HalfOpen && !b.Trying {
+		return slices.Collect(maps.Keys(w.waiting))
 	}
-	return w.waiting
+	list := slices.Collect(maps.Keys(w.free))
+	if w.compared == b {
+		return list
+	}
+	is := told{why: b.Describe(), until: b.Until}
+	for by, said := range w.waiting {
+		if !said.holds(is) {
+			list = append(list, by)
+		}
+	}
+	if len(list) == 0 {
+		w.compared = b
+	}
+	return list
 }
 
-// sort puts an asker where it belongs by the tree, and reports whether it is still watched.
-func (w *watch) sort(by asker, t *state.Tree) bool {
+// sort puts an asker about an agent where it belongs by the tree, and reports whether it is still watched.
+func (w *watch) sort(by asker, agent string, t *state.Tree) bool {
 	delete(w.free, by)
 	delete(w.waiting, by)
-	free, waiting := by.standing(t)
+	free, waiting, says := by.standing(agent, t)
 	switch {
 	case waiting:
-		w.waiting[by] = true
+		w.waiting[by], w.compared = says, Breaker{}
 	case free:
 		w.free[by] = true
 	}
 	return free || waiting
 }
 
-// standing reports whether an asker may start, or waits for an agent. An agent waits while its condition says that its runs fail.
-func (by asker) standing(t *state.Tree) (free, waiting bool) {
+// told is what a status says of a breaker: why its agent gets no work, and when a run is tried. Empty fields say nothing.
+type told struct {
+	why   string // and what follows it in the message
+	until schemas.Time
+}
+
+// holds reports whether what was told is still so.
+func (s told) holds(is told) bool {
+	return (s.why == "" || strings.HasPrefix(s.why, is.why)) && (s.until.IsZero() || s.until == is.until)
+}
+
+// standing reports whether an asker may start, or waits for an agent, and what it says of the agent. An agent waits while its condition
+// says that its runs fail.
+func (by asker) standing(agent string, t *state.Tree) (free, waiting bool, says told) {
 	e := t.Entry(by.ref)
 	if e == nil || e.Status() == nil {
-		return false, false
+		return false, false, told{}
 	}
 	switch by.ref.Kind {
 	case schemas.AgentKind.Name:
 		c := e.Status().Base().Condition(settle.Healthy)
-		waiting = c != nil && c.Reason == settle.ReasonRunsFail
-		return !waiting, waiting
+		if waiting = c != nil && c.Reason == settle.ReasonRunsFail; waiting {
+			says.why = c.Message
+		}
+		return !waiting, waiting, says
 	case schemas.DAGKind.Name:
 		n := schemas.NodesIn(e.Status()).Of(by.node)
 		waiting = n.Reason == settle.ReasonAgentUnhealthy
-		return n.State == schemas.NodeQueued && !waiting, waiting
+		if _, why, ok := strings.Cut(n.Message, "agent/"+agent+","+Which); ok {
+			says = told{why, n.RetryAt}
+		}
+		return n.State == schemas.NodeQueued && !waiting, waiting, says
 	}
 	c := e.Status().Base().Condition(schemas.Ready)
 	if c == nil || c.Reason != settle.ReasonPending && c.Reason != settle.ReasonStale {
-		return false, false
+		return false, false, told{}
 	}
 	waiting = strings.Contains(c.Message, CannotWork)
-	return !waiting, waiting
+	_, says.why, _ = strings.Cut(c.Message, "agent/"+agent+CannotWork)
+	return !waiting, waiting, says
 }
 
-// CannotWork is in the message of a question whose agent cannot work.
-const CannotWork = " cannot work: "
+// CannotWork is in the message of a question whose agent cannot work, and Which in that of a node.
+const (
+	CannotWork = " cannot work: "
+	Which      = " which cannot work: "
+)

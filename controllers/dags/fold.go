@@ -68,6 +68,7 @@ func (f *fold) run() {
 		}
 		f.applied = append(f.applied[:len(f.applied):len(f.applied)], done)
 		if a.Spent {
+			f.judgeAll() // a run of its namesake may have had a text
 			continue
 		}
 		done.Moot = !f.apply(a, &done)

@@ -164,7 +164,7 @@ func (f *fold) wakeAt(at schemas.Time) {
 
 // waitFor sets the state of a node whose agent cannot work.
 func (f *fold) waitFor(i int32, agent string, a *ailment) {
-	message := fmt.Sprintf("waits for agent/%s, which cannot work: %s", agent, a.why)
+	message := fmt.Sprintf("waits for agent/%s,%s%s", agent, breaker.Which, a.why)
 	if spec := f.b.Agent(f.p, agent); spec != nil && len(spec.Fallback) > 0 {
 		message += "; and neither can " + strings.Join(spec.Fallback, ", ")
 	}

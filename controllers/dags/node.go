@@ -32,12 +32,11 @@ func (f *fold) records() {
 
 // takeRuns reads the runs of node i.
 func (f *fold) takeRuns(i int32, runs []*schemas.Run) {
-	r, known, lands, verified := &f.recs[i], f.known(i), f.landings(i, runs), f.verifications(i, runs)
+	r, lands, verified := &f.recs[i], f.landings(i, runs), f.verifications(i, runs)
 	for _, run := range runs {
 		if run.NodeKey == f.b.Keys[i] {
 			r.seq = max(r.seq, run.Seq)
 			f.takeRun(i, run, lands, verified)
-			r.starts(run.StartedAt, known)
 		}
 	}
 	f.remember(i, r)
@@ -398,6 +397,7 @@ func (f *fold) takeRun(i int32, run *schemas.Run, lands map[string]*schemas.Run,
 		return
 	}
 	r, pauses := &f.recs[i], f.pauses(i, run)
+	r.starts(run.StartedAt, f.known(i))
 	unheard := !pauses && f.unheardAfter(i, run)
 	if !pauses && f.verifies(i, run) && !f.lets(i, run, verified, lands[run.Key]) && !unheard {
 		return
