@@ -64,7 +64,9 @@ func (a *app) readInput(name string) (ops.SpecText, error) {
 	}
 	info, err := os.Stat(at)
 	switch {
-	case err != nil || info.Mode().IsRegular():
+	case err != nil:
+		return ops.SpecText{}, badUsage("-f %s: %w; name a file or a pipe, or - for standard input", name, regular.Cause(err))
+	case info.Mode().IsRegular():
 		text, err := regular.ReadPath(at)
 		return ops.SpecText{Name: name, Text: text}, err
 	case info.Mode()&fs.ModeNamedPipe != 0:

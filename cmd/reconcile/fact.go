@@ -14,6 +14,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 const factLong = `State facts that no file shows: a relation between two nodes, the origin of a node, a conflict, or the review of a node.
@@ -214,7 +215,7 @@ func (a *app) readFacts(name string) ([]byte, error) {
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
-			return nil, err
+			return nil, badUsage("%s: %w; name a file, or - for standard input", name, regular.Cause(err))
 		}
 		defer f.Close()
 		from = f

@@ -79,6 +79,9 @@ type goCode struct {
 // read reads the files, without tests and third-party code.
 func (c *goCode) read(ctx context.Context, dir string) error {
 	return filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil && p == dir {
+			return badRequest("%s: %w; name a folder of Go code", dir, regular.Cause(err))
+		}
 		if err == nil {
 			err = ctx.Err()
 		}

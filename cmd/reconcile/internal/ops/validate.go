@@ -89,7 +89,7 @@ func countFiles(s *state.Store, t *state.Tree) int {
 // check adds the problems of the file or folder full; p is its name on the command line.
 func (v *Validation) check(s *state.Store, t *state.Tree, full, p string) error {
 	if _, err := os.Stat(full); err != nil {
-		return fmt.Errorf("%s: %w", p, regular.Cause(err))
+		return fmt.Errorf("%s: %w; name a file or a folder, or none for the whole tree", p, regular.Cause(err))
 	}
 	if rel, ok := pathBelow(s.Dir(), full); ok && (isSpecs(t, rel) || rel == schemas.SettingsPath) {
 		v.addTreeProblems(s, t, rel)
