@@ -245,14 +245,14 @@ func nodeLines(nodes []progress.Node, now time.Time, width int) []string {
 	return lines
 }
 
-// nodeName returns "dag/checks build", in at most width columns: a long name is cut so that the node stays readable.
+// nodeName returns "dag/checks build", in at most width columns, at least 10: long names are cut so that nodes stay apart.
 func nodeName(owner, name string, width int) string {
 	const shortest = 6
 	owner, name = Line(owner), Line(name)
 	if room := width - textWidth(name) - 1; textWidth(owner) > room {
 		owner = Cut(owner, max(room, shortest))
 	}
-	return Cut(owner+" "+name, width)
+	return owner + " " + cutMiddle(name, width-textWidth(owner)-1)
 }
 
 // liveState describes a node's activity in a few words.

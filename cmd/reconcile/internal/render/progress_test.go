@@ -406,7 +406,7 @@ func TestLiveShowsAsManyAsFit(t *testing.T) {
 		v.pass(10 * time.Second)
 		frame := []string{
 			"0 of 5 nodes done, 5 running",
-			"  dag/c… a_node_with…  10s",
+			"  dag/c… a_nod…o_long  10s",
 			"  dag/checks b         10s",
 			"  dag/checks c         10s",
 			"  … and 2 more",
@@ -415,7 +415,7 @@ func TestLiveShowsAsManyAsFit(t *testing.T) {
 		s.resize(80, 8)
 		v.pass(redrawEvery)
 		s.shows("80x8", "0 of 5 nodes done, 5 running",
-			"  dag/c… a_node_with_a_name_that_is_far_…  10s",
+			"  dag/c… a_node_with_a_n…_is_far_too_long  10s",
 			"  dag/checks b                             10s",
 			"  dag/checks c                             10s",
 			"  dag/checks d                             10s",

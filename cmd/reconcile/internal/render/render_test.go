@@ -123,6 +123,15 @@ func TestCutAndWrap(t *testing.T) {
 			t.Errorf("Cut(%q, %d) = %q, want %q", c.in, c.width, got, c.want)
 		}
 	}
+	for _, c := range []struct {
+		in    string
+		width int
+		want  string
+	}{{"abc", 3, "abc"}, {"build_linux_7", 8, "bui…ux_7"}, {"build_linux_7", 7, "bu…ux_7"}, {"日本語日本語", 7, "日…本語"}, {"abcd", 1, "…"}} {
+		if got := cutMiddle(c.in, c.width); got != c.want || textWidth(got) > c.width {
+			t.Errorf("cutMiddle(%q, %d) = %q, want %q", c.in, c.width, got, c.want)
+		}
+	}
 	got := strings.Join(Wrap("one two  three\nunbreakable-word four", 9), "|")
 	if want := "one two|three|unbreakable-word|four"; got != want {
 		t.Errorf("Wrap = %q, want %q", got, want)

@@ -177,6 +177,21 @@ func Cut(s string, width int) string {
 	return b.String() + "…"
 }
 
+// cutMiddle cuts s to a width of at least one column in its middle, so that names that begin alike stay different.
+func cutMiddle(s string, width int) string {
+	if textWidth(s) <= width {
+		return s
+	}
+	head := Cut(s, max(width/2, 1))
+	room, end, used := width-textWidth(head), s, textWidth(s)
+	for g := uniseg.NewGraphemes(s); used > room && g.Next(); {
+		used -= g.Width()
+		_, to := g.Positions()
+		end = s[to:]
+	}
+	return head + end
+}
+
 // text is a table as a string.
 func (t *Table) text() string {
 	var b strings.Builder
