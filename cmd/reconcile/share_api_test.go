@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -210,8 +211,10 @@ func TestCommitsByGitHubWhenItFails(t *testing.T) {
 		fail(c, k)
 		c.run()
 		c.same(k)
-		if n := c.git("rev-list", "--count", "HEAD"); what == "the answer got lost" && n != "2" {
-			t.Errorf("%s: %s commits", what, n)
+		trees := strings.Fields(c.git("log", "--format=%T")) // a busy machine pushes the two records apart
+		slices.Sort(trees)
+		if len(slices.Compact(slices.Clone(trees))) != len(trees) {
+			t.Errorf("%s: a commit was made again: %s", what, c.git("log", "--stat"))
 		}
 		if records, err := filepath.Glob(filepath.Join(c.dir, "state/runs/dags/d/*.json")); err != nil || len(records) != 2 {
 			t.Errorf("%s: the runs are %q", what, records)
