@@ -316,7 +316,7 @@ func (s *Store) LoadChanged(ctx context.Context, some bool) (t *Tree, changed []
 		return nil, nil, nil, err
 	}
 	if changed, was = s.changedSince(s.model, before); was == nil {
-		s.large(len(s.model.files), LargeTree/4) // the memory for decisions is much larger than for the files
+		s.large(len(s.model.files), largeTree/4) // the memory for decisions is much larger than for the files
 	}
 	return t, changed, was, nil
 }

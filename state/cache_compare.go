@@ -40,7 +40,7 @@ func (s *Store) CompareCache(ctx context.Context) ([]string, error) {
 		}
 	}
 	slices.SortFunc(c.want, func(a, b scanEntry) int { return cmp.Or(cmp.Compare(a.area, b.area), cmp.Compare(a.path, b.path)) })
-	s.large(2*len(c.want), LargeTree) // decoding every file makes as much garbage as a second tree
+	s.large(2*len(c.want), largeTree) // decoding every file makes as much garbage as a second tree
 	c.compare(ctx, func() *cacheReader { return &cacheReader{File: f, ahead: readOne} })
 	c.compareInputs(s.model.inputs.files)
 	if c.err == nil {

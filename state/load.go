@@ -102,8 +102,8 @@ func (s *Store) scanAndRead(ctx context.Context, m *model, known map[string]*fil
 	if leave {
 		want, unread, m.deferred = s.deferRecords(want)
 	}
-	if len(want) > LargeTree || s.before == nil {
-		s.large(len(files)+len(want), LargeTree)
+	if len(want) > largeTree || s.before == nil {
+		s.large(len(files)+len(want), largeTree)
 	}
 	files = append(files, unread...)
 	read, more, err := s.readFiles(ctx, s.root, want, known)

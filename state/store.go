@@ -67,7 +67,7 @@ type Options struct {
 	NoCache bool
 	// Bare says that the folder has only the settings, specs and state of the tree: declared outputs are not checked.
 	Bare bool
-	// Large is called if a load finds more than LargeTree files to read, or a quarter of that to decide, so that the
+	// Large is called if a load finds more than largeTree files to read, or a quarter of that to decide, so that the
 	// program can prepare for it. May be nil.
 	Large func(files int)
 	// DormantFrom is the number of files of dormant objects from which on LoadChanged skips them; 0: minDormantFiles.
@@ -86,8 +86,8 @@ type Cleaner interface {
 	Rules() string
 }
 
-// LargeTree is the number of files from which on a tree is large: some 12,000 objects.
-const LargeTree = 20000
+// largeTree is the number of files from which on a tree is large: some 12,000 objects.
+const largeTree = 20000
 
 // Store is the handle of one process on a tree. It is safe for concurrent use.
 type Store struct {

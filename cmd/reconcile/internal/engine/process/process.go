@@ -31,11 +31,10 @@ const (
 
 // Percentages by which the heap may grow before a collection.
 const (
-	percentDefault   = 100 // Go's
-	percentBatch     = 1600
-	percentLong      = 50
-	percentTree      = 60 // of trees that are not large
-	percentLargeTree = 20
+	percentDefault = 100 // Go's
+	percentBatch   = 1600
+	percentLong    = 50
+	percentTree    = 20
 )
 
 const (
@@ -57,7 +56,6 @@ type Collector struct {
 	mu       sync.Mutex
 	goal     GCGoal
 	files    int // of the largest tree
-	large    bool
 	watching bool
 }
 
@@ -76,9 +74,9 @@ func (c *Collector) Aim(goal GCGoal) {
 
 // Load prepares for a tree with that number of files. With Go's default the heap may grow to twice the size of a tree, which is more
 // than 300 MB for 50,000 objects. Until the heap has the size of such a tree, nothing is collected, since most of the allocations stay
-// live; from then on it grows by less than by default, in a large tree least.
-func (c *Collector) Load(files int, large bool) {
-	c.set(func() { c.files, c.large = max(c.files, files), c.large || large })
+// live; from then on it grows by less than by default.
+func (c *Collector) Load(files int) {
+	c.set(func() { c.files = max(c.files, files) })
 }
 
 // set changes c, and tunes the garbage collector from now on.
@@ -109,8 +107,6 @@ func (c *Collector) percent(live uint64) uint64 {
 	live = max(live, initialHeap)
 	grow := func(to, least uint64) uint64 { return max(least, 100*(max(to, live)-live)/live) }
 	switch {
-	case c.large:
-		return grow(uint64(c.files)*perFile, percentLargeTree)
 	case c.files > 0:
 		return grow(uint64(c.files)*perFile, percentTree)
 	case c.goal == GCLatency:

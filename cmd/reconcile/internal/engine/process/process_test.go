@@ -25,7 +25,7 @@ func TestCollector(t *testing.T) {
 	if NewCollector(func(string) string { return "50" }) != nil {
 		t.Error("GOGC is overridden")
 	}
-	(*Collector)(nil).Load(1000, true)
+	(*Collector)(nil).Load(1000)
 }
 
 func TestPercent(t *testing.T) {
@@ -45,10 +45,10 @@ func TestPercent(t *testing.T) {
 		{&Collector{goal: GCLatency}, 40 * mib, 160},
 		{&Collector{goal: GCLatency}, 500 * mib, 100},
 		{&Collector{goal: GCLatency, files: 10_000}, 12_500_000, 100},
-		{&Collector{files: 10_000}, 20_000_000, 60},
-		{&Collector{goal: GCBatch, files: 100_000, large: true}, 62_500_000, 300},
-		{&Collector{files: 100_000, large: true}, 230_000_000, 20},
-		{&Collector{files: 100_000, large: true}, 400_000_000, 20},
+		{&Collector{files: 10_000}, 20_000_000, 25},
+		{&Collector{goal: GCBatch, files: 100_000}, 62_500_000, 300},
+		{&Collector{files: 100_000}, 230_000_000, 20},
+		{&Collector{files: 100_000}, 400_000_000, 20},
 	} {
 		if got := c.is.percent(c.live); got != c.want {
 			t.Errorf("goal %d, %d files, %d bytes live: %d percent, want %d", c.is.goal, c.is.files, c.live, got, c.want)

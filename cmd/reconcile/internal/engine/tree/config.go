@@ -50,7 +50,7 @@ func (c Config) Open() (*state.Store, error) {
 func (c Config) StoreOptions() state.Options {
 	return state.Options{
 		Kinds: c.Table().Schemas(), Now: c.Now, FileNow: time.Now, Agent: "reconcile", Build: process.BuildIdentity(),
-		Large: func(files int) { c.Collector.Load(files, files > state.LargeTree) },
+		Large: c.Collector.Load,
 		Log:   c.Log, Cleaner: newCleaner(c.Dir),
 	}
 }
