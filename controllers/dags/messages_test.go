@@ -14,8 +14,9 @@ import (
 // told is a decision about a node whose agent a person has told something.
 func foldOf(claims ...state.Claim) *fold {
 	spec := &schemas.DAGSpec{Nodes: []schemas.Node{{Name: "n", Agent: "a"}}}
-	return &fold{In: settle.In{Entry: &state.Entry{Ref: schemas.DAGKind.Ref("d"), Claims: claims}}, p: &plan.Plan{Name: "d", Spec: spec}, b: &plan.Binding{Human: make([]bool, 1)},
-		recs: make([]nodeRecord, 1), applied: []schemas.AppliedAction{{Name: "m", Verb: schemas.VerbPrompt, Node: "n"}}}
+	return &fold{In: settle.In{Entry: &state.Entry{Ref: schemas.DAGKind.Ref("d"), Claims: claims}}, p: &plan.Plan{Name: "d", Spec: spec},
+		b:    &plan.Binding{Keys: []string{"k"}, Human: make([]bool, 1)},
+		recs: make([]nodeRecord, 1), was: []*schemas.NodeStatus{{}}, applied: []schemas.AppliedAction{{Name: "m", Verb: schemas.VerbPrompt, Node: "n"}}}
 }
 
 // runOf is a run of the node, with the texts that its prompt had.

@@ -15,10 +15,6 @@ import (
 // decision goes on from the one before: it judges the nodes whose records or claims changed, and those that need one whose status
 // changed. The result is that of a decision about all nodes.
 
-// fewNodes is the number of nodes below which a decision about all of them costs no more than one that goes on, whose memory is kept
-// for each DAG.
-const fewNodes = 8
-
 // keep leaves the decision for the next one, if that may go on from it.
 func (f *fold) keep(st *schemas.DAGStatus, n nodeCounts) {
 	k := f.goesOn
@@ -27,7 +23,7 @@ func (f *fold) keep(st *schemas.DAGStatus, n nodeCounts) {
 		return
 	}
 	if k == nil {
-		if len(f.next) < fewNodes || !f.p.OnlyCommands() {
+		if len(f.next) < plan.FewNodes || !f.p.OnlyCommands() {
 			return
 		}
 		k = &kept{effects: f.wants}

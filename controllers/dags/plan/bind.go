@@ -55,7 +55,9 @@ func (b *Binding) fits(want *Binding, gens []int, inputs []string, tools []map[s
 }
 
 func (b *Binding) bindEffects(p *Plan) {
-	b.commands = make([]atomic.Pointer[settle.Command], len(b.primary))
+	if len(b.primary) >= FewNodes {
+		b.commands = make([]atomic.Pointer[settle.Command], len(b.primary))
+	}
 	b.Human = make([]bool, len(b.primary))
 	b.about = sessionContext(b.SessionSpec())
 	b.groups = map[string][]settle.Group{"": b.groupsOf(p, "", nil)}
@@ -99,13 +101,13 @@ func (b *Binding) Allowances(in settle.In, p *Plan, i int32, agent string) []set
 
 // Command is what node i does at its first attempt, done by an agent.
 func (b *Binding) Command(p *Plan, i int32, agent string) settle.Command {
-	if n := &p.Spec.Nodes[i]; agent != n.Agent {
+	n := &p.Spec.Nodes[i]
+	if agent != n.Agent || b.commands == nil {
 		return b.newTask(p, n, agent, b.SessionSpec(), b.Agent(p, agent))
 	}
 	if t := b.commands[i].Load(); t != nil {
 		return *t
 	}
-	n := &p.Spec.Nodes[i]
 	t := b.newTask(p, n, agent, b.SessionSpec(), b.Agent(p, agent))
 	b.commands[i].Store(&t)
 	return t

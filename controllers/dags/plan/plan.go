@@ -71,6 +71,10 @@ func (p *Plan) NodesOf(st *schemas.DAGStatus) []*schemas.NodeStatus {
 	return nodes
 }
 
+// FewNodes is the number of nodes below which nothing is kept for the next decision: one about all of them costs no more, and there
+// are many such DAGs.
+const FewNodes = 8
+
 // Keep leaves a value for the next decision. Only one decision gets it, since it may change it.
 func (p *Plan) Keep(v any) { p.kept.Store(&v) }
 
@@ -126,7 +130,8 @@ type Binding struct {
 	former                     *formerKeys               // nil where they cannot differ
 	Human                      []bool                    // the node waits for a person
 	groups                     map[string][]settle.Group // by agent; "" for commands
-	// commands are made when they are first asked for, since most nodes of a large DAG do not want to run at any one time.
+	// commands are made when they are first asked for, since most nodes of a large DAG do not want to run at any one time; nil for
+	// fewer than FewNodes.
 	commands []atomic.Pointer[settle.Command]
 }
 
