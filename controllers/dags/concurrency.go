@@ -64,7 +64,7 @@ func placeInGroup(me member, others []member) (waitsFor, cancelledBy string) {
 	return "", ""
 }
 
-// groups are the DAGs that have not ended, or are claimed, by group and name, of the tree that was looked at last.
+// groups are the DAGs that have not ended, are claimed, or wait for a schedule, by group and name, of the tree that was looked at last.
 type groups struct {
 	tree    *state.Tree
 	of      map[string]string // the group of each
@@ -82,7 +82,7 @@ func (g *groups) follow(t *state.Tree) {
 	if g.tree == nil || !t.SameBase(g.tree) {
 		g.of, g.members = map[string]string{}, map[string]map[string]*state.Entry{}
 		for _, e := range t.Active(schemas.DAGKind.Name) {
-			if e.HasStatus() && (e.Brief().FinishedAt.IsZero() || len(e.Claims) > 0) {
+			if e.HasStatus() && (e.Brief().FinishedAt.IsZero() || len(e.Claims) > 0 || hasTimes(e)) {
 				g.put(e.Name, e)
 			}
 		}
@@ -107,13 +107,19 @@ func (g *groups) put(name string, e *state.Entry) {
 	if e == nil || e.Gone() {
 		return
 	}
-	if st, ok := e.Status().(*schemas.DAGStatus); ok && st.Group != nil && (!over(st) || hasClaims(e)) {
+	if st, ok := e.Status().(*schemas.DAGStatus); ok && st.Group != nil && (!over(st) || hasClaims(e) || hasTimes(e)) {
 		group := st.Group.Name
 		if g.members[group] == nil {
 			g.members[group] = map[string]*state.Entry{}
 		}
 		g.of[name], g.members[group][name] = group, e
 	}
+}
+
+// hasTimes reports whether a DAG has a schedule: a time that comes while another one of its group works is due when that has ended.
+func hasTimes(e *state.Entry) bool {
+	spec := state.SpecOf[*schemas.DAGSpec](e)
+	return spec != nil && len(spec.Schedule) > 0
 }
 
 // others are the members of a group besides one DAG.
