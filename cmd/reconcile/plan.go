@@ -96,5 +96,8 @@ func (a *app) planTable(r ops.PlanResult) error {
 		}
 	}
 	a.planCost(&r.Bounds)
+	if r.AsOf != "" && !a.global.quiet {
+		fmt.Fprintln(a.stdout, r.AsOf)
+	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -96,6 +97,13 @@ spec:
 	advised, err := ops.Plan(t.Context(), env, ops.PlanRequest{Advice: true})
 	if err != nil || !found || len(advised.Problems) <= len(plan.Problems) {
 		t.Errorf("%v, %+v, advice %v", err, plan, advised.Problems)
+	}
+	if plan.AsOf != "" {
+		t.Errorf("no one shares the branch, and the plan says %q", plan.AsOf)
+	}
+	write(t, env, "reconcile.yaml", "apiVersion: reconcile.dev/v1alpha1\nkind: Settings\nmetadata: {name: settings}\nspec: {git: {push: true}}\n")
+	if plan, err = ops.Plan(t.Context(), env, ops.PlanRequest{}); err != nil || !strings.Contains(plan.AsOf, "it has not fetched") {
+		t.Errorf("on a shared branch: %q, %v", plan.AsOf, err)
 	}
 	write(t, env, "specs/dags/broken.yaml", "kind: DAG\n")
 	if plan, err = ops.Plan(t.Context(), env, ops.PlanRequest{}); err != nil || plan.Verdict != ops.Invalid {

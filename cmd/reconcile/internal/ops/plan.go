@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/plan"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/share"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/versions"
 	"reconcile.dev/reconcile/controllers"
@@ -33,6 +34,8 @@ type PlanResult struct {
 	Bounds   mirror.PullBounds // what the runs among Steps cost at most
 	Problems []schemas.Problem // of the files; with Advice also warnings about valid ones
 	Verdict  Code              // OK, Invalid or NotReady: the state of the objects before the run
+	// AsOf says what the plan does not know, if other reconcilers share the branch: it fetches nothing. "" if none does.
+	AsOf string
 }
 
 // Plan plans the steps that a run would take on the present tree, with the problems of its files, and changes nothing.
@@ -51,10 +54,23 @@ func Plan(ctx context.Context, env Env, q PlanRequest) (PlanResult, error) {
 	tools := versions.Open(s.Dir(), s.Root(), secrets.RedactBytes)
 	r := PlanResult{Steps: controllers.Plan(t, now, tools.Foretell, settle.Doubtful(t, o.reader.Changed)), Verdict: Code(readiness.Verdict(t, nil)), Problems: t.Problems()}
 	r.Bounds, r.Waits = plan.Bounds(t, r.Steps, now), waiting(t, r.Steps, now)
+	r.AsOf = asOf(share.LastFetch(s.Root()), t.Settings().Git.Push)
 	if q.Advice {
 		r.Problems = tree.Problems(s, t)
 	}
 	return r, nil
+}
+
+// asOf says what this clone does not know of a branch that others share: what they have claimed, reserved or done since its last fetch.
+func asOf(fetched time.Time, push bool) string {
+	switch {
+	case !fetched.IsZero():
+		return "as far as this clone knows: what others on the branch have claimed or used since " + fetched.UTC().Format(time.RFC3339) +
+			", when it last fetched, is not in it"
+	case push:
+		return "as far as this clone knows: it has not fetched what others on the branch have claimed or used"
+	}
+	return ""
 }
 
 // Waiting is work that needs a person before it continues.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -20,8 +21,24 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// holderPath is the file with the name under which a tree claims effects.
+// holderPath is the file with the name under which a tree claims effects. Its time is that of the last fetch.
 const holderPath = ".reconcile/holder"
+
+// LastFetch returns when a run on the tree in a folder last fetched from the remote; zero if none has.
+func LastFetch(tree *os.Root) (at time.Time) {
+	if fi, err := tree.Lstat(holderPath); err == nil {
+		at = fi.ModTime()
+	}
+	return at
+}
+
+// noteFetch has LastFetch return the present time. What it cannot note, it leaves.
+func (s *Share) noteFetch() {
+	if _, err := s.holderName(); err == nil {
+		now := time.Now()
+		_ = s.o.Store.Root().Chtimes(holderPath, now, now)
+	}
+}
 
 // holderName returns the holder of this tree's claims. It identifies the tree and not the process: the next run on the
 // same tree continues the claims of a killed run without waiting for their expiry. A copy of the tree has another name.

@@ -175,6 +175,7 @@ func (s *Share) fetchTip(ctx context.Context, turn bool) (tip gitrepo.Tip, err e
 	s.tip = tip
 	s.saveSightings()
 	s.mu.Unlock()
+	s.noteFetch()
 	return tip, s.reportClaims(tip)
 }
 
