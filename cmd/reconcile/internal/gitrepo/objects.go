@@ -236,7 +236,10 @@ const looseLimit = 64
 // write makes objects durable. Existing objects are written again: git may not have synced them yet.
 func (w *scratchDir) write(l layout, objects []object) error {
 	dir := filepath.Join(l.common, "objects")
-	if len(objects) > looseLimit {
+	switch {
+	case len(objects) == 0:
+		return nil // as after a landing, which has written its commit before
+	case len(objects) > looseLimit:
 		return w.writePack(dir, objects)
 	}
 	return w.writeLoose(dir, objects)

@@ -108,3 +108,12 @@ func FuzzParseTree(f *testing.F) {
 		}
 	})
 }
+
+// TestNoObjects: no folder is synced for objects of which there are none.
+func TestNoObjects(t *testing.T) {
+	t.Parallel()
+	w := &scratchDir{dir: t.TempDir()}
+	if err := w.write(layout{common: filepath.Join(w.dir, "none")}, nil); err != nil {
+		t.Error(err)
+	}
+}
