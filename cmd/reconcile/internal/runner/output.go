@@ -218,6 +218,7 @@ func (s *stream) emit(b []byte) {
 type sink struct {
 	root      *os.Root
 	path      string
+	secrets   *Secrets // that no part of the output has, and the printable end must not have either
 	logLimit  int
 	tailLimit int
 
@@ -231,7 +232,7 @@ type sink struct {
 
 func (a *attempt) newSink() *sink {
 	return &sink{
-		root: a.runner.root, path: state.LogPath(a.effect.Key),
+		root: a.runner.root, path: state.LogPath(a.effect.Key), secrets: a.runner.secrets,
 		logLimit: a.runs.OutputLimit, tailLimit: a.runs.TailLimit,
 	}
 }
@@ -294,7 +295,7 @@ func (k *sink) finish() (tail, log, warning string) {
 	if k.logged > 0 {
 		log = k.path
 	}
-	return ending(printable(k.tail), k.tailLimit), log, warning
+	return k.text(), log, warning
 }
 
 func (k *sink) close() {

@@ -225,8 +225,10 @@ func TestSecretsInEncodings(t *testing.T) {
 			t.Errorf("%q counts as secret", text)
 		}
 	}
-	if text := "  pässword\r\n\t+with/\n5?es"; !r.secrets.In([]byte(text)) {
-		t.Errorf("%q counts as no secret", text)
+	for _, text := range []string{"  pässword\r\n\t+with/\n5?es", "pässword\x1b[31m+with/5?es", "päss\x1b[0mword\n+with/5?es", `pässword+with\/5?es`} {
+		if !r.secrets.In([]byte(text)) {
+			t.Errorf("%q counts as no secret", text)
+		}
 	}
 	r.secrets.reveal(value)
 	r.secrets.hide("ascii-value")
@@ -236,6 +238,53 @@ func TestSecretsInEncodings(t *testing.T) {
 	r.secrets.reveal("ascii-value")
 	if left := r.secrets.values(); len(left) > 0 {
 		t.Errorf("%q are left", left)
+	}
+}
+
+// TestBrokenSecrets: what of an output becomes printable again, or whole when lines are joined, is no secret. Nor is it if its parts come
+// one after the other.
+func TestBrokenSecrets(t *testing.T) {
+	const value = "Zq7-kP2/vR9+xW4tY6uB8nM3cD5"
+	r := &Runner{secrets: new(Secrets)}
+	r.secrets.hide(value)
+	code := base64.StdEncoding.EncodeToString([]byte(value))
+	for name, text := range map[string]string{
+		"UTF-16":          strings.Join(strings.Split(value, ""), "\x00") + "\x00",
+		"colors":          value[:9] + "\x1b[1;31m" + value[9:14] + "\x1b[0m" + value[14:],
+		"a bell":          value[:9] + "\a" + value[9:],
+		"directions":      value[:9] + "\u202e" + value[9:],
+		"lines":           value[:9] + "\n" + value[9:],
+		"many lines":      strings.Join(strings.Split(value, ""), "\n"),
+		"indented":        value[:9] + "\r\n\t  " + value[9:],
+		"base64 in lines": code[:12] + "\n" + code[12:],
+		"colored lines":   "\x1b[31m" + value[:9] + "\x1b[0m\n\x1b[31m" + value[9:] + "\x1b[0m",
+		"twice":           value[:9] + "\n" + value[9:] + "\n" + value[:12] + "\n" + value[12:],
+		"JSON":            strings.ReplaceAll(value, "/", `\/`),
+	} {
+		text = "\x1b[1mbefore\x1b[0m <" + text + "> after\n"
+		shown := func(b string) bool {
+			return strings.Contains(string(joinLines([]byte(printable([]byte(b))))), value) || strings.Contains(string(joinLines([]byte(b))), code)
+		}
+		if got := r.clean(text); shown(got) || !strings.HasPrefix(printable([]byte(got)), "before <"+redacted) || !strings.HasSuffix(got, redacted+"> after\n") {
+			t.Errorf("%s: %q became %q", name, text, got)
+		}
+		k := &sink{tailLimit: 1 << 10, secrets: r.secrets}
+		for line := range strings.Lines(text) {
+			k.keepTail(r.cleanLines([]byte(line)))
+		}
+		if got := k.text(); shown(got) || !strings.HasPrefix(got, "before <") {
+			t.Errorf("%s: the end of %q is %q", name, text, got)
+		}
+		k = &sink{tailLimit: 1 << 10, secrets: r.secrets}
+		k.keepTail([]byte(text)) // as if a part of it was too long to be seen at once
+		if got := k.text(); shown(got) {
+			t.Errorf("%s: the end is %q", name, got)
+		}
+	}
+	for _, text := range []string{"\x1b[31mred\x1b[0m\n", "\x00\xff\x00", "a\n\n b\n", value[:15] + "\n" + value[16:]} {
+		if got := r.clean(text); got != text {
+			t.Errorf("%q became %q", text, got)
+		}
 	}
 }
 

@@ -36,7 +36,7 @@ type Secrets struct {
 	mu   sync.Mutex               // held while the list is replaced
 }
 
-// In reports whether there is a secret in b, the content of a file: also in UTF-16, or broken into lines.
+// In reports whether there is a secret in b, the content of a file: also in UTF-16, colored, or broken into lines.
 func (s *Secrets) In(b []byte) bool {
 	values := s.values()
 	in := func(b []byte, least int) bool {
@@ -45,10 +45,14 @@ func (s *Secrets) In(b []byte) bool {
 	if len(values) == 0 || in(b, 0) {
 		return len(values) > 0
 	}
-	if bytes.IndexByte(b, 0) >= 0 {
-		if b = bytes.ReplaceAll(b, []byte{0}, nil); in(b, 0) {
-			return true
-		}
+	switch {
+	case bytes.IndexByte(b, 0) >= 0:
+		b = bytes.ReplaceAll(b, []byte{0}, nil)
+	case bytes.IndexByte(b, 0x1b) >= 0:
+		b = []byte(printable(b))
+	}
+	if in(b, 0) {
+		return true
 	}
 	return bytes.IndexByte(b, '\n') >= 0 && in(joinLines(b), minBroken)
 }
@@ -57,9 +61,61 @@ func (s *Secrets) In(b []byte) bool {
 func joinLines(b []byte) []byte {
 	out := make([]byte, 0, len(b))
 	for line := range bytes.Lines(b) {
-		out = append(out, bytes.Trim(line, " \t\r\n")...)
+		out = append(out, bytes.Trim(line, lineEnds)...)
 	}
 	return out
+}
+
+const lineEnds = " \t\r\n"
+
+// removeBroken is remove for text in which control characters, as those of colors and of UTF-16, or the ends of lines break a secret. A
+// text with both becomes printable.
+func (s *Secrets) removeBroken(b []byte) []byte {
+	b = s.remove(b)
+	if len(s.values()) == 0 {
+		return b
+	}
+	if slices.ContainsFunc(b, breaks) {
+		if text := []byte(printable(b)); s.In(text) {
+			b = s.remove(text)
+		}
+	}
+	if bytes.IndexByte(b, '\n') < 0 {
+		return b
+	}
+	joined := joinLines(b)
+	for _, v := range s.values() {
+		if len(v) >= minBroken && bytes.Contains(joined, v) {
+			b = removeAcross(b, v)
+			joined = joinLines(b)
+		}
+	}
+	return b
+}
+
+// breaks reports whether a byte may be part of what [printable] leaves out.
+func breaks(c byte) bool { return c < ' ' && c != '\t' && c != '\n' && c != '\r' || c >= 0x7f }
+
+// removeAcross replaces a value that the ends of lines break, with them.
+func removeAcross(b, v []byte) []byte {
+	at, start := make([]int, 0, len(b)), 0 // where the bytes of joinLines(b) are in b
+	for line := range bytes.Lines(b) {
+		from := start + len(line) - len(bytes.TrimLeft(line, lineEnds))
+		for i := range bytes.Trim(line, lineEnds) {
+			at = append(at, from+i)
+		}
+		start += len(line)
+	}
+	joined, out, done := joinLines(b), make([]byte, 0, len(b)), 0
+	for from := 0; ; {
+		i := bytes.Index(joined[from:], v)
+		if i < 0 {
+			return append(out, b[done:]...)
+		}
+		from += i + len(v)
+		out = append(append(out, b[done:at[from-len(v)]]...), redacted...)
+		done = at[from-1] + 1
+	}
 }
 
 // values are the byte sequences, longest first.
@@ -151,7 +207,8 @@ func appendForms(values [][]byte, value string) [][]byte {
 		e.SetEscapeHTML(escapeHTML)
 		if e.Encode(value) == nil {
 			inQuotes := strings.TrimSpace(buf.String())
-			forms = append(forms, inQuotes[1:len(inQuotes)-1])
+			quoted := inQuotes[1 : len(inQuotes)-1]
+			forms = append(forms, quoted, strings.ReplaceAll(quoted, "/", `\/`))
 		}
 	}
 	if len(value) >= minEncoded {
@@ -261,7 +318,7 @@ func (r *Runner) newFilter() *filter { return &filter{runner: r, stream: hidden.
 
 // lines filters whole lines, or pieces of a long line from cut.
 func (f *filter) lines(b []byte) []byte {
-	b = f.runner.secrets.remove(f.stream.Hide(b))
+	b = f.runner.secrets.removeBroken(f.stream.Hide(b))
 	if f.runner.o.Redact != nil {
 		b = f.runner.o.Redact(b)
 	}

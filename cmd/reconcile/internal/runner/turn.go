@@ -95,7 +95,13 @@ func (a *attempt) lastWords(r profiles.Reading) string {
 func (k *sink) end() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return ending(printable(k.tail), k.tailLimit)
+	return k.text()
+}
+
+// text is the printable end of the output; k.mu is held. What is removed to make it printable, or what two streams print, may join
+// the parts of a secret.
+func (k *sink) text() string {
+	return ending(string(k.secrets.removeBroken([]byte(printable(k.tail)))), k.tailLimit)
 }
 
 // reportedError is the error that the JSON of a command without a profile says it ended with; nil for none.
