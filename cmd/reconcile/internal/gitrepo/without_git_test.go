@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+	"time"
 )
 
 // TestPicksAsGit asks the same of both backends: of histories that were made at random, with files that become folders,
@@ -219,5 +220,21 @@ func TestFewFilesNeedNoGit(t *testing.T) {
 	}
 	if err := r.Renew(t.Context(), co, got.Commit, "reconcile/a/c"); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestCopiesOfIndexes: a copy is not younger than the index. Git, which compares whole seconds, would take what an agent changed in the second of
+// the checkout, without another size, for unchanged.
+func TestCopiesOfIndexes(t *testing.T) {
+	t.Parallel()
+	from, to, was := filepath.Join(t.TempDir(), "index"), filepath.Join(t.TempDir(), "copy"), noon.Add(time.Millisecond)
+	if err := copyFile(from, to); err != nil {
+		t.Error("an empty commit has no index:", err)
+	}
+	if err := errors.Join(os.WriteFile(from, []byte("DIRC"), 0o600), os.Chtimes(from, was, was), copyFile(from, to)); err != nil {
+		t.Fatal(err)
+	}
+	if fi, err := os.Stat(to); err != nil || !fi.ModTime().Equal(was) {
+		t.Errorf("the copy is of %v, the index of %s; %v", fi.ModTime(), was, err)
 	}
 }

@@ -458,15 +458,24 @@ func (k *command) quick(ctx context.Context, c call, args ...string) ([]byte, er
 	return k.run(ctx, c, args...)
 }
 
+// copyFile copies an index with its time: git takes a file that was changed in the second of its checkout for changed only if the index is
+// not younger than that.
 func copyFile(from, to string) error {
-	data, err := regular.ReadPath(from)
+	fi, err := os.Stat(from)
 	if errors.Is(err, os.ErrNotExist) { // an empty commit has an empty index
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return writeFile(to, data)
+	data, err := regular.ReadPath(from)
+	if err == nil {
+		err = writeFile(to, data)
+	}
+	if err != nil {
+		return err
+	}
+	return os.Chtimes(to, time.Time{}, fi.ModTime())
 }
 
 // writeFile writes a file that need not be durable.
