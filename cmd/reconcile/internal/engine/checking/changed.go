@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -71,8 +73,11 @@ func List(ctx context.Context, root string) (files, untracked []string, err erro
 	return files, untracked, nil
 }
 
-// lookers look at files at the same time.
-const lookers = 4
+const (
+	lookers = 4 // look at files at the same time
+	// crowd is the number of files in a folder from which on reading the folder takes less time than looking at each of them.
+	crowd = 16
+)
 
 // present returns the names of regular files, and apart those of files that are not there; sorted, each once.
 func present(root string, names []string) (files, missing []string) {
@@ -82,18 +87,52 @@ func present(root string, names []string) (files, missing []string) {
 	var g sync.WaitGroup
 	for i := range lookers {
 		g.Go(func() {
-			for _, name := range names[i*len(names)/lookers : (i+1)*len(names)/lookers] {
-				switch fi, err := os.Lstat(filepath.Join(root, filepath.FromSlash(name))); {
-				case err != nil:
-					gone[i] = append(gone[i], name)
-				case fi.Mode().IsRegular():
-					there[i] = append(there[i], name)
+			part := names[i*len(names)/lookers : (i+1)*len(names)/lookers]
+			for len(part) > 0 {
+				dir, n := path.Dir(part[0]), 1
+				for n < len(part) && path.Dir(part[n]) == dir {
+					n++
 				}
+				look := typesIn(filepath.Join(root, filepath.FromSlash(dir)), n)
+				for _, name := range part[:n] {
+					switch kind, err := look(path.Base(name)); {
+					case err != nil:
+						gone[i] = append(gone[i], name)
+					case kind.IsRegular():
+						there[i] = append(there[i], name)
+					}
+				}
+				part = part[n:]
 			}
 		})
 	}
 	g.Wait()
 	return slices.Concat(there[:]...), slices.Concat(gone[:]...)
+}
+
+// typesIn returns a function for the type of a file in a folder, by its name, that is called for n of them.
+func typesIn(dir string, n int) func(name string) (fs.FileMode, error) {
+	look := func(name string) (fs.FileMode, error) {
+		fi, err := os.Lstat(filepath.Join(dir, name))
+		if err != nil {
+			return 0, err
+		}
+		return fi.Mode(), nil
+	}
+	if n < crowd {
+		return look
+	}
+	types := map[string]fs.FileMode{}
+	entries, _ := os.ReadDir(dir) // a file that it does not list is looked at
+	for _, e := range entries {
+		types[e.Name()] = e.Type()
+	}
+	return func(name string) (fs.FileMode, error) {
+		if kind, known := types[name]; known {
+			return kind, nil
+		}
+		return look(name)
+	}
 }
 
 // MergeBase returns the commit where the current branch left a revision.

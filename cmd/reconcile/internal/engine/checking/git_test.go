@@ -1,10 +1,12 @@
 package checking
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,5 +108,29 @@ func TestSince(t *testing.T) {
 	}
 	if _, err := MergeBase(t.Context(), dir, "nobody"); err == nil {
 		t.Error("a revision that is not there has no merge base")
+	}
+}
+
+// In a folder with many files each is what it is alone: there, gone, a link or a folder.
+func TestPresentInCrowds(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "many", "folder"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"many/gone", "many/link", "many/folder", "away/gone", "many/folder/below"}
+	var want []string
+	for i := range crowd {
+		names, want = append(names, fmt.Sprintf("away/%02d", i), fmt.Sprintf("many/%02d", i)), append(want, fmt.Sprintf("many/%02d", i))
+		put(t, dir, fmt.Sprintf("many/%02d", i), "x")
+	}
+	if err := os.Symlink("00", filepath.Join(dir, "many", "link")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		files, missing := present(dir, slices.Clone(names))
+		if !slices.Equal(files, want) || len(missing) != crowd+3 || !slices.Contains(missing, "many/gone") || !slices.Contains(missing, "many/folder/below") {
+			t.Errorf("%q, missing %q", files, missing)
+		}
+		slices.Reverse(names)
 	}
 }
