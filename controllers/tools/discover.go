@@ -279,13 +279,13 @@ func (d *discovery) mentioned(t Tool) {
 	for _, folder := range d.folders {
 		x := d.facts.Folders[folder]
 		ci := folder == ".github/workflows" || folder == ""
-		for _, name := range x.Files {
-			text, ok := x.Texts[name]
+		for _, name := range slices.Sorted(maps.Keys(x.Texts)) {
+			text := x.Texts[name]
 			if m := x.manifest(name); m != nil && name == "package.json" {
 				text = strings.Join(slices.Sorted(maps.Values(m.Scripts)), "\n")
 			}
 			runs := name == "Makefile" || name == "GNUmakefile" || name == "justfile" || name == "package.json"
-			if !ok || !runs && !(ci && (folder == ".github/workflows" || strings.HasPrefix(name, ".gitlab-ci"))) || !word.MatchString(text) {
+			if !runs && !(ci && (folder == ".github/workflows" || strings.HasPrefix(name, ".gitlab-ci"))) || !word.MatchString(text) {
 				continue
 			}
 			at := folder
@@ -330,8 +330,8 @@ func (d *discovery) replaced(t Discovered) bool {
 
 // hasTests reports whether the project has files with tests of a role.
 func (d *discovery) hasTests(r Role) bool {
-	for _, x := range d.facts.Folders {
-		if slices.ContainsFunc(x.Files, r.IsTest) {
+	for name := range d.names {
+		if r.IsTest(name) {
 			return true
 		}
 	}
