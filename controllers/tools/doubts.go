@@ -110,10 +110,14 @@ func Doubts(files []preview.File, read func(file string, after bool) ([]byte, er
 				out = append(out, fmt.Sprintf("makes %s a link to what is not checked as such", f.Path))
 			}
 		}
-		if isSnapshot(before) && f.Status != preview.Added {
-			out = append(out, fmt.Sprintf("changes %s, which tests expect", before))
-		}
 		wasTest, isTest := runsTests(before), runsTests(f.Path)
+		switch {
+		case f.Status == preview.Added:
+		case isSnapshot(before):
+			out = append(out, fmt.Sprintf("changes %s, which tests expect", before))
+		case isTestData(before) && !wasTest:
+			out = append(out, fmt.Sprintf("changes %s, which tests read", before))
+		}
 		switch {
 		case wasTest && IsTestFile(f.Path) && !isTest:
 			out = append(out, fmt.Sprintf("moves %s, which has tests, to where none run", before))

@@ -165,7 +165,7 @@ func TestDoubts(t *testing.T) {
 			return []preview.File{file("src/a.rs", "#[test]\nfn works() {}\n", ""), file("src/b.rs", "", "#[test]\nfn works() {}\n")}
 		}, nil},
 		{"writes a snapshot", one("a/__snapshots__/b.test.ts.snap", "", "one\n"), nil},
-		{"edits what a test reads", edit("a/testdata/b_test.go", goTest, "t.Fatal()", "x()"), nil},
+		{"edits what a test reads", edit("a/testdata/b_test.go", goTest, "t.Fatal()", "x()"), []string{"changes a/testdata/b_test.go, which tests read"}},
 		{"edits a program", edit("bin/start", "a\n", "a", "b"), nil},
 		{"requires another version", edit("go.mod", "module a\n\ngo 1.26\n", "1.26", "1.27"), nil},
 		{"reads a variable", edit("i_test.go", goTest, "\tif sum", "\tdir := os.Getenv(\"HOME\")\n\tif sum"), nil},
@@ -359,6 +359,24 @@ func TestDoubts(t *testing.T) {
 }
 
 // TestIsAddedTest: of what an agent writes that is to write tests, only tests that run count.
+// What tests compare with, or read, may not change unseen. New files are part of new tests, and code that is no data is checked itself.
+func TestDoubtsOfTestData(t *testing.T) {
+	changed := func(file string) string { return "changes " + file + ", which tests read" }
+	for file, doubt := range map[string]bool{"testdata/want.json": true, "a/testdata/in/x.go": true, "tests/data/want.txt": true, "spec/fixtures/users.yml": true,
+		"test/expected": true, "pkg/golden/a.html": true, "src/data.json": false, "tests/helper.py": false, "latest/a.txt": false, "testdata": false} {
+		for status, diff := range map[string]string{preview.Modified: "@@ -1 +1 @@\n-2\n+3\n", preview.Removed: "@@ -1 +0,0 @@\n-2\n", preview.Added: "@@ -0,0 +1 @@\n+2\n"} {
+			got := Doubts([]preview.File{{Path: file, Status: status, Diff: diff}}, func(string, bool) ([]byte, error) { return []byte("2\n"), nil })
+			if want := doubt && status != preview.Added; slices.Contains(got, changed(file)) != want || len(got) > 1 {
+				t.Errorf("%s, %s: %q", file, status, got)
+			}
+		}
+	}
+	moved := []preview.File{{Path: "old/want.txt", From: "testdata/want.txt", Status: preview.Renamed}}
+	if got := Doubts(moved, func(string, bool) ([]byte, error) { return []byte("2\n"), nil }); !slices.Contains(got, changed("testdata/want.txt")) {
+		t.Errorf("moved away: %q", got)
+	}
+}
+
 func TestIsAddedTest(t *testing.T) {
 	for file, want := range map[string]bool{"a_test.go": true, "a/test_b.py": true, "tests/a.rs": true, "src/a.rs": false, "a/testdata/a_test.go": false, "_a/a_test.go": false,
 		"node_modules/x/a.test.js": false, ".venv/lib/test_a.py": false, "build/test_a.py": false, "conftest.py": false, "pytest.ini": false, "a.go": false} {

@@ -27,6 +27,7 @@ var faults = []mutants.Mutant{
 	{"code may hide behind a link", "doubts.go", "isLink(f, to) && (err", "false && (err", "TestDoubts"},
 	{"a link may lead elsewhere than before", "doubts.go", "f.Status != preview.Removed && strings.Contains(head", "false && strings.Contains(head", "TestDoubts"},
 	{"a link may lead out of the repository", "doubts.go", "strings.HasPrefix(at, \"../\") || LanguageOf", "LanguageOf", "TestDoubts"},
+	{"what tests read may change", "doubts.go", "case isTestData(before) && !wasTest:", "case false:", "TestDoubtsOfTestData"},
 	{"a binary lock file may change", "doubts.go", "slices.Contains(binaryLocks, path.Base(before)) && ", "false && ", "TestDoubts"},
 	{"an assertion of a constant counts", "assertions.go", "n > 0 && !isConstant(trimmed)", "n > 0", "TestDoubts"},
 	{"an assertion that is commented out counts", "assertions.go", "case strings.HasPrefix(trimmed, comment), trimmed == \"\":", "case trimmed == \"\":", "TestDoubts"},

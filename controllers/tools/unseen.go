@@ -70,6 +70,17 @@ func isSnapshot(file string) bool {
 		slices.ContainsFunc([]string{"*.snap", "*.ambr", "*.golden", "*.approved.*", "*.verified.*"}, func(p string) bool { return matches(p, path.Base(file)) })
 }
 
+// dataFolders are folders with files that tests read.
+var dataFolders = []string{"testdata", "test_data", "test-data", "fixtures", "__fixtures__", "golden", "goldens", "cassettes"}
+
+// isTestData reports whether a file is one that tests read, such as an input or an expected output, by its folder: one for that, or, of files in no
+// language that is checked, one of tests.
+func isTestData(file string) bool {
+	return slices.ContainsFunc(strings.Split(path.Dir(file), "/"), func(part string) bool {
+		return slices.Contains(dataFolders, part) || LanguageOf(file) == "" && slices.Contains([]string{"test", "tests", "spec", "__tests__"}, part)
+	})
+}
+
 // aware finds what makes code behave differently when it is tested, in a line.
 var aware = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\btesting\.Testing\(\)|\bflag\.Lookup\("test\.|\bJEST_WORKER_ID\b|\bprocess\.env\.VITEST\b|\bPYTEST_CURRENT_TEST\b|["'](?:pytest|unittest)["'] in sys\.modules`)
