@@ -82,7 +82,6 @@ func clean(s string) string {
 
 // file turns a path of a tool's output into one below the root, with slashes. A path outside of the root stays absolute.
 func (o Options) file(p string) string {
-	p = strings.TrimSpace(p)
 	if u, err := url.Parse(p); err == nil && u.Scheme == "file" {
 		p = u.Path
 		if len(p) > 3 && p[0] == '/' && p[2] == ':' { // file:///C:/x

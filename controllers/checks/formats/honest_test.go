@@ -165,3 +165,11 @@ func TestEnds(t *testing.T) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }
+
+// A document has names of files as they are: a space at an end is part of one.
+func TestNamesWithSpaces(t *testing.T) {
+	r, err := Read("shellcheck", []byte(`{"comments":[{"file":" l.sh ","line":1,"endLine":1,"column":1,"endColumn":2,"level":"info","code":2086,"message":"m"}]}`), Options{Root: "/p"})
+	if err != nil || len(r.Findings) != 1 || r.Findings[0].File != " l.sh " {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

@@ -199,11 +199,12 @@ func (c *Checker) one(ctx context.Context, j tools.Job) (checks.Check, error) {
 		return check, err
 	}
 	in, elsewhere := j.Scope(ended.Report.Findings)
+	astray, elsewhere := c.astray(elsewhere)
 	fresh, old, why, err := c.sinceChange(ctx, j, elsewhere)
 	if err != nil {
 		return check, err
 	}
-	ended.Report.Findings = append(in, fresh...)
+	ended.Report.Findings = slices.Concat(in, astray, fresh)
 	c.settle(&check, j, ended, old)
 	if why != "" && check.Outcome == checks.Passed {
 		check.Outcome = checks.Unknown

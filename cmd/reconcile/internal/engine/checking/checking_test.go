@@ -35,6 +35,23 @@ func TestFindingsElsewhere(t *testing.T) {
 	}
 }
 
+// A finding in a file that is not there counts: the tool may have printed the name of one that was asked for so that another one was read.
+func TestFindingsAstray(t *testing.T) {
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip(err)
+	}
+	c := Checker{Root: t.TempDir(), Environ: os.Environ(), Timeout: time.Minute}
+	put(t, c.Root, "b.x", "")
+	for said, want := range map[string]checks.Outcome{"line.x": checks.Failed, "b.x": checks.Passed} {
+		tool := tools.Discovered{Tool: "x", Program: sh, Role: tools.Role{Output: "gcc", Check: []string{filepath.Base(sh), "-c", "echo " + said + ":1:1: error: a; exit 1"}}}
+		got, err := c.Run(t.Context(), []tools.Job{{Tool: tool, Narrowed: true, Asked: []string{"new\nline.x"}}})
+		if err != nil || got[0].Outcome != want {
+			t.Errorf("%s: %+v, %v", said, got, err)
+		}
+	}
+}
+
 // What a formatter finds that is merely installed is a note, unless it cannot read the file.
 func TestPresumedFormatter(t *testing.T) {
 	for _, c := range []struct {

@@ -10,6 +10,26 @@ import (
 	"reconcile.dev/reconcile/controllers/tools"
 )
 
+// astray divides findings: those in files that are not there, and the others. A tool that prints the name of a file with a newline or an escape in
+// it names another one, so that nobody knows whether it is one of those that were asked for.
+func (c *Checker) astray(findings []checks.Finding) (gone, there []checks.Finding) {
+	known := map[string]bool{}
+	for _, f := range findings {
+		exists, looked := known[f.File]
+		if !looked {
+			_, err := os.Lstat(filepath.Join(c.Root, filepath.FromSlash(f.File)))
+			exists = f.Outside() || err == nil
+			known[f.File] = exists
+		}
+		if exists {
+			there = append(there, f)
+		} else {
+			gone = append(gone, f)
+		}
+	}
+	return gone, there
+}
+
 // sinceChange divides the findings of a job in files that did not change: those that the tool does not have in the commit before, and the number of
 // the others. why says why it is unknown which are new; "" if it is known. An error says that ctx ended.
 func (c *Checker) sinceChange(ctx context.Context, j tools.Job, elsewhere []checks.Finding) (fresh []checks.Finding, old int, why string, err error) {
