@@ -35,13 +35,14 @@ func TestUses(t *testing.T) {
 		{"all files, where it takes files", []Discovered{list}, []string{}, []string{"a/gone.go"}, []string{"list a/a.go b/b.go c/c.go new.go"}, nil},
 		{"only tools for files", []Discovered{byFile, formatter}, []string{"new.go"}, []string{"a/gone.go"}, []string{"lint new.go", "fmt"}, []string{"a/gone.go"}},
 		{"a package that changed", []Discovered{byPackage, vet}, []string{"a/a.go"}, nil, []string{"vet ./a", "vet ./a ./b"}, nil},
-		{"a file that changed", []Discovered{types, list, byFile}, []string{"a/a.go"}, nil, []string{"types a/a.go b/b.go", "list a/a.go b/b.go c/c.go new.go", "lint a/a.go"}, nil},
+		{"a file that changed", []Discovered{types, list, byFile}, []string{"a/a.go"}, nil, []string{"types a/a.go b/b.go new.go", "list a/a.go b/b.go c/c.go new.go", "lint a/a.go"}, nil},
 		{"the folder of a file that changed", []Discovered{folder}, []string{"a/a.go"}, nil, []string{"folder"}, nil},
 		{"another language", []Discovered{byPackage, byFile}, []string{}, []string{"gone.md"}, nil, nil},
 	} {
 		jobs, unjudged := Uses(Jobs(c.found, c.changed, all), c.found, Change{c.changed, c.removed, all, map[string]string{"a": "its package changed", "b": "it imports a"},
 			func(of, among []string) []string {
-				return slices.DeleteFunc(among, func(f string) bool { return f != "b/b.go" })
+				mention := map[string]string{"b/b.go": "a/a.go", "new.go": "b/b.go"}
+				return slices.DeleteFunc(among, func(f string) bool { return !slices.Contains(of, mention[f]) })
 			}})
 		var got []string
 		for _, j := range jobs {

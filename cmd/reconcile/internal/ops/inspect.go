@@ -176,7 +176,7 @@ func (p *project) uses(ctx context.Context, jobs []tools.Job) ([]tools.Job, erro
 	if changed := slices.Concat(p.files, p.gone); slices.ContainsFunc(p.tools, func(t tools.Discovered) bool {
 		return t.Role.ByPackage() && slices.ContainsFunc(changed, t.Concerns)
 	}) {
-		if c.Folders, err = p.users(ctx, changed); err != nil {
+		if c.Folders, err = p.users(ctx, changed, 0); err != nil {
 			return nil, err
 		}
 	}

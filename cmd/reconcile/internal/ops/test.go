@@ -236,7 +236,7 @@ func (p *project) selectTests(ctx context.Context, all []string) (*checks.Select
 		var packages map[string]string
 		if t.Role.ByPackage() {
 			var err error
-			if packages, err = p.users(ctx, p.files); err != nil {
+			if packages, err = p.users(ctx, p.files, 1); err != nil {
 				return nil, err
 			}
 		}
@@ -254,32 +254,36 @@ func (p *project) source(file string) []byte {
 	return data
 }
 
-// users are the folders of the packages of files that changed, and of those that import one of them, by the index; each with why.
-func (p *project) users(ctx context.Context, changed []string) (map[string]string, error) {
+// users are the folders of the packages of files that changed, and of those that import one of them, in so many steps (0: any number), by the
+// index; each with why.
+func (p *project) users(ctx context.Context, changed []string, steps int) (map[string]string, error) {
 	env := p.env
 	env.Tree.Dir, env.Prefix = p.root, ""
 	out, pending, err := withIndex(ctx, env, func(x *indexed) (map[string]string, error) {
 		out := map[string]string{}
 		var from []graph.Ref
-		for _, f := range changed {
-			folder := checks.Folder(f)
+		add := func(folder, why string) {
 			if _, known := out[folder]; known {
-				continue
+				return
 			}
-			out[folder] = "its package changed"
+			out[folder] = why
 			if r, ok := x.Graph.Find(path.Clean(folder) + "/"); ok {
 				from = append(from, r)
 			}
 		}
-		visits, _ := x.Graph.Walk(from, graph.Reach{Depth: 1, Filter: graph.Filter{Direction: graph.In, Edges: []graph.EdgeType{graph.Imports}}})
-		for _, v := range visits {
-			n := x.Graph.Node(v.Node)
-			folder := strings.TrimSuffix(n.ID, "/")
-			if n.Type == graph.File {
-				folder = checks.Folder(n.Path)
-			}
-			if _, known := out[folder]; !known {
-				out[folder] = "it imports " + x.Graph.ID(v.From)
+		for _, f := range changed {
+			add(checks.Folder(f), "its package changed")
+		}
+		for n := 1; len(from) > 0 && (steps == 0 || n <= steps); n++ {
+			visits, _ := x.Graph.Walk(from, graph.Reach{Depth: 1, Filter: graph.Filter{Direction: graph.In, Edges: []graph.EdgeType{graph.Imports}}})
+			from = nil
+			for _, v := range visits {
+				n := x.Graph.Node(v.Node)
+				folder := strings.TrimSuffix(n.ID, "/")
+				if n.Type == graph.File {
+					folder = checks.Folder(n.Path)
+				}
+				add(folder, "it imports "+x.Graph.ID(v.From))
 			}
 		}
 		return out, nil
