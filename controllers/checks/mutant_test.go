@@ -10,6 +10,7 @@ import (
 var faults = []mutants.Mutant{
 	{"what a person did not take counts as taken", "evidence.go", "return !slices.Contains(taken, name)", "return !slices.Contains(taken, name) && false", "TestLetsBut"},
 	{"what is not on record counts as taken", "evidence.go", "return complete && len(names) > 0", "return len(names) > 0 || complete && false", "TestLetsBut"},
+	{"what imports the file of its folder is passed over", "related.go", "if isFront(c) {", "if false {", "TestRelatedTests"},
 	{"a tool that fails otherwise is passed over", "evidence.go", "if failed || r.Outcome == Unknown {", "if failed && false || r.Outcome == Unknown {", "TestLetsBut"},
 	{"a tool that did not start counts", "judge.go", "case e.NotStarted != \"\":", "case false:", "TestJudge"},
 	{"a tool that hangs counts", "judge.go", "case e.TimedOut:", "case false:", "TestJudge"},

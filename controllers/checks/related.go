@@ -29,7 +29,7 @@ func (s *Selected) Add(file, why string) {
 
 // RelatedTests chooses among files with tests those that are related to changed files: that changed themselves, that are in the folder of a
 // package that changed or that uses one (packages has those folders, and what each uses), or whose text mentions the name of a changed file; a name of
-// one letter counts in lines that import.
+// one letter counts in lines that import. A file that represents its folder, as index.js, has the name of the folder, and in the folder its own, too.
 // read returns the text of a file; packages is nil for languages whose files import files.
 func RelatedTests(changed, tests []string, packages map[string]string, read func(file string) []byte) *Selected {
 	s := &Selected{}
@@ -47,27 +47,78 @@ func RelatedTests(changed, tests []string, packages map[string]string, read func
 		slices.Sort(s.Files)
 		return s
 	}
-	var words, files []string
+	var words, files, fronts []string
 	for _, c := range changed {
-		if w := moduleName(c); w != "" && !slices.Contains(tests, c) {
+		if slices.Contains(tests, c) {
+			continue
+		}
+		if w := moduleName(c); w != "" {
 			words, files = append(words, w), append(files, c)
 		}
+		if isFront(c) {
+			fronts = append(fronts, c)
+		}
 	}
-	if len(words) > 0 {
-		v := newVocabulary(words)
-		for _, t := range tests {
-			if _, known := s.Why[t]; known {
-				continue
-			}
-			if i := slices.IndexFunc(words, func(w string) bool { return !isLetter(w) && strings.Contains(path.Base(t), w) }); i >= 0 {
-				s.Add(t, "it is named for "+files[i])
-			} else if i, ok := v.find(read(t)); ok {
-				s.Add(t, "it mentions "+files[i])
-			}
+	v := newVocabulary(words)
+	for _, t := range tests {
+		if _, known := s.Why[t]; known || len(words)+len(fronts) == 0 {
+			continue
+		}
+		if i := slices.IndexFunc(words, func(w string) bool { return !isLetter(w) && strings.Contains(path.Base(t), w) }); i >= 0 {
+			s.Add(t, "it is named for "+files[i])
+			continue
+		}
+		text := read(t)
+		if i, ok := v.find(text); ok {
+			s.Add(t, "it mentions "+files[i])
+		} else if i := slices.IndexFunc(fronts, func(f string) bool { return importsFront(text, t, f) }); i >= 0 {
+			s.Add(t, "it imports "+fronts[i])
 		}
 	}
 	slices.Sort(s.Files)
 	return s
+}
+
+// isFront reports whether a file represents its folder, so that other files import it by the name of the folder.
+func isFront(file string) bool {
+	return slices.Contains([]string{"index", "__init__", "mod", "lib", "main"}, stem(file))
+}
+
+// importsFront reports whether a test that is in or below the folder of such a file is named for it, or imports it: by the name of the file, or by
+// dots alone.
+func importsFront(text []byte, test, file string) bool {
+	if dir := frontFolder(file); dir != "." && !strings.HasPrefix(test, dir+"/") {
+		return false
+	}
+	name := stem(file)
+	if strings.Contains(path.Base(test), name) {
+		return true
+	}
+	for line := range bytes.Lines(text) {
+		words := bytes.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'`();,", r) })
+		if imports(line) && (mentions(line, name) || slices.ContainsFunc(words, isDots)) {
+			return true
+		}
+	}
+	return false
+}
+
+// isDots reports whether a word in an import is the path of the folder of the file, or of one above it.
+func isDots(word []byte) bool { return word[0] == '.' && len(bytes.Trim(word, "./")) == 0 }
+
+// frontFolder is the folder that a file represents: its own, or the one above src.
+func frontFolder(file string) string {
+	dir := path.Dir(file)
+	if path.Base(dir) == "src" {
+		dir = path.Dir(dir)
+	}
+	return dir
+}
+
+// stem is the name of a file without its extensions.
+func stem(file string) string {
+	name, _, _ := strings.Cut(path.Base(file), ".")
+	return name
 }
 
 // Folder is the folder of a file or folder, both below the root of a project, which is "".
@@ -80,14 +131,9 @@ func Folder(file string) string {
 
 // moduleName is the name by which other files import a file: without its extension, and that of the folder for a file that represents it.
 func moduleName(file string) string {
-	name, _, _ := strings.Cut(path.Base(file), ".")
-	switch name {
-	case "index", "__init__", "mod", "lib", "main":
-		dir := path.Dir(file)
-		if path.Base(dir) == "src" {
-			dir = path.Dir(dir)
-		}
-		name = path.Base(dir)
+	name := stem(file)
+	if isFront(file) {
+		name = path.Base(frontFolder(file))
 	}
 	if strings.Trim(name, "./") == "" {
 		return ""

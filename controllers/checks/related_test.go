@@ -16,9 +16,18 @@ func TestRelatedTests(t *testing.T) {
 		"tests/test_more.py":  "from shop import cartons\nq = 1\n",
 		"cli/tests/cli.rs":    "use pricing::sum;\n",
 	}
-	tests := []string{"tests/test_cart.py", "tests/test_other.py", "web/all.test.ts", "web/pay.test.ts", "tests/test_one.py", "tests/test_more.py", "cli/tests/cli.rs"}
+	for test, text := range map[string]string{"basket/sum.test.js": "import {sum} from './index.js'\n", "basket/__tests__/up.js": "const b = require('..')\n",
+		"basket/index.spec.js": "x\n", "pkg/tests/test_a.py": "from .. import total\n", "top.test.js": "require('./')\n", "spec/main.py": "from main import run\n",
+		"basket/none.test.js": "import {x} from './x.js'\n// index\n", "other/no.test.js": "import './index.js'\n"} {
+		texts[test] = text
+	}
+	tests := []string{"basket/sum.test.js", "basket/__tests__/up.js", "basket/index.spec.js", "basket/none.test.js", "pkg/tests/test_a.py", "top.test.js", "spec/main.py", "tests/test_cart.py", "tests/test_other.py", "web/all.test.ts", "web/pay.test.ts", "tests/test_one.py", "tests/test_more.py", "cli/tests/cli.rs"}
 	read := func(f string) []byte { return []byte(texts[f]) }
 	for _, c := range []struct{ changed, want []string }{
+		{[]string{"basket/index.js"}, []string{"basket/__tests__/up.js", "basket/index.spec.js", "basket/sum.test.js"}},
+		{[]string{"pkg/__init__.py"}, []string{"pkg/tests/test_a.py"}},
+		{[]string{"index.js"}, []string{"basket/__tests__/up.js", "basket/index.spec.js", "basket/sum.test.js", "pkg/tests/test_a.py", "top.test.js"}},
+		{[]string{"src/main.py"}, []string{"basket/__tests__/up.js", "pkg/tests/test_a.py", "spec/main.py", "top.test.js"}},
 		{[]string{"shop/cart.py"}, []string{"tests/test_cart.py"}},
 		{[]string{"tests/test_other.py"}, []string{"tests/test_other.py"}},
 		{[]string{"web/pay.ts"}, []string{"web/pay.test.ts"}},
