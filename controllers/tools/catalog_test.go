@@ -50,8 +50,8 @@ func TestOptionsSaySomething(t *testing.T) {
 // ranWith are the tools of the catalogue that we have run, with the versions: their commands, exit codes and output are as the catalogue has them.
 // Recordings of most are in controllers/checks/formats/testdata.
 var ranWith = map[string]string{
-	"bandit": "1.6.2", "basedpyright": "1.40.1", "bats": "1.8.2", "biome": "2.6.8", "black": "23.1.0", "cargo check": "1.95.0", "cargo test": "1.95.0", "checkstyle": "8.36.1",
-	"clang-format": "14.0", "clang-tidy": "14.0", "clippy": "1.95.0", "cppcheck": "2.10", "ctest": "3.25.1", "dune test": "2.9.3", "eslint": "10.15.0",
+	"bandit": "1.6.2", "basedpyright": "1.40.1", "bats": "1.8.2", "biome": "2.6.8", "black": "23.1.0", "bun test": "1.4.5", "cargo check": "1.95.0", "cargo test": "1.95.0", "checkstyle": "8.36.1",
+	"clang-format": "14.0", "clang-tidy": "14.0", "clippy": "1.95.0", "cppcheck": "2.10", "ctest": "3.25.1", "deno test": "2.9.6", "dune test": "2.9.3", "eslint": "10.15.0",
 	"flake8": "5.0.4", "flawfinder": "2.0.19", "go race": "1.26", "go test": "1.26", "go vet": "1.26", "gofmt": "1.26", "goimports": "0.52.0", "golangci-lint": "2.5.0",
 	"gosec": "2", "javac": "17", "jest": "30", "maven": "3.8.7", "minitest": "5.17.0", "mix format": "1.14.0", "mix test": "1.14.0", "mocha": "12",
 	"mypy": "1.0.1", "node --test": "20.20.2", "oxlint": "1.94.0", "phpcs": "3.7.1", "phpunit": "9.6.7", "prettier": "3.10.1", "pylint": "2.16.2",

@@ -268,6 +268,8 @@ func (d *discovery) mentioned(t Tool) {
 	command := regexp.QuoteMeta(t.Program)
 	if flag, is := strings.CutPrefix(t.Name, "node "); is {
 		command += `(?:\s[^&|;\n]*)?\s` + regexp.QuoteMeta(flag)
+	} else if sub, is := strings.CutPrefix(t.Name, t.Program+" "); is {
+		command += `\s+` + regexp.QuoteMeta(sub)
 	}
 	if slices.Contains([]string{"go", "cargo", "python3", "ruby", "mvn", "gradle", "mix", "dotnet", "dart", "dune", "swift", "zig", "terraform"}, t.Program) {
 		return // these programs do more than this

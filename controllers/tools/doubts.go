@@ -28,7 +28,7 @@ var declared = sync.OnceValue(func() *regexp.Regexp {
 var skipped = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\bt\.(Skip|SkipNow|Skipf)\(|@?\bpytest\.(mark\.)?(skip|skipif|xfail)\b|\bunittest\.(skip|expectedFailure)|\bself\.skipTest\(|` +
 		`\b(it|test|describe|context|suite)\.(skip|todo|only|fails)\b|^\s*(xit|xtest|xdescribe|fit|fdescribe)\(|@(Disabled|Ignore)\b|#\[ignore|^\s*(skip|pending)( ['"]|$)|` +
-		`\bcollect_ignore|\bpytest_(collection_modifyitems|ignore_collect)\b|^\s*if \(?(false|False|0)\)?\s*[:{]|` +
+		`\b(?:collect_ignore|pytest_plugins\b)|\bpytest_(collection_modifyitems|ignore_collect)\b|^\s*if \(?(false|False|0)\)?\s*[:{]|` +
 		`^//\s*(go:build|\+build)\b|^func TestMain\(|#\[should_panic|\b__test__\s*=|\bimportorskip\(|` +
 		`\bflag\.Set\("test\.|"-test\.(?:run|skip)\b|#!\[cfg\(|#\[cfg\((?:all|any|not)\(.*\btest\b|\b(?:globalThis|global)\.(?:it|test|describe|expect)\b\s*=[^=]|\bfilter_run(?:_\w+)?\b|` +
 		`\bretryTimes\(|\bthis\.retries\(|\bmark\.flaky\b|@(?:RetryingTest|RepeatedIfExceptionsTest)\b|` +

@@ -95,6 +95,7 @@ func TestDoubts(t *testing.T) {
 		{"empties a helper", edit("a_test.go", goTest+"\nfunc check(t *testing.T) {\n\tt.Fatal(1)\n}\n", "\tt.Fatal(1)\n", ""), []string{"takes 1 assertion out of what tests share in a_test.go"}},
 		{"leaves a test early", edit("a_test.go", goTest, "\tif sum", "\tif false {\n\tif sum"), []string{"skips 1 test in a_test.go"}},
 		{"keeps tests from being collected", one("conftest.py", "", "collect_ignore = ['test_a.py']\n"), []string{"skips 1 test in conftest.py"}},
+		{"loads hooks from elsewhere", one("conftest.py", "", "pytest_plugins = ['quiet']\n"), []string{"skips 1 test in conftest.py"}},
 		{"edits a script", edit("package.json", `{"scripts": {"test": "jest", "start": "node ."}}`, "jest", "jest --testPathIgnorePatterns a"), []string{"changes package.json: its script test"}},
 		{"adds a script that checks", edit("package.json", `{"scripts": {"start": "node ."}}`, `"start"`, `"lint": "eslint one.js", "start"`), []string{"changes package.json: its script lint"}},
 		{"edits a section", edit("package.json", `{"jest": {"bail": true}}`, "true", "false"), []string{"changes package.json: its section jest"}},
