@@ -15,7 +15,7 @@ import (
 // late or early, DAGs that vanish and return, records that are pruned, and long waits.
 func TestRandomControlHistories(t *testing.T) {
 	const steps = 70
-	for seed := range uint64(mutants.Size(3, 8, 22)) {
+	for seed := range uint64(mutants.Size(3, 8, 24)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			h := &controlChaos{expandedChaos: newExpanded(t, seed, 61)}
 			for i := 0; i < steps && !t.Failed(); i++ {

@@ -165,8 +165,11 @@ func (f *fold) exclusive() string {
 	return ""
 }
 
-// cancelMessage says who cancelled a node.
-func (f *fold) cancelMessage() string {
+// cancelMessage says who cancelled node i. What was said stays, also when the group forgets who it was.
+func (f *fold) cancelMessage(i int32) string {
+	if was := f.was[i]; was.State == schemas.NodeCancelled && was.Reason == settle.ReasonCancelledByAction {
+		return was.Message
+	}
 	if f.group != nil && f.group.CancelledBy != "" {
 		return "dag/" + f.group.CancelledBy + " of its concurrency group cancelled it; retry runs it again"
 	}

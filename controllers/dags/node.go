@@ -162,7 +162,7 @@ func (f *fold) judge(i int32) {
 	case verb == schemas.VerbSkip && f.heldBack(i) != "":
 		f.stop(i, schemas.NodeSkipped, settle.ReasonSkippedByAction, "an action skipped it")
 	case (verb == schemas.VerbCancel || verb == verbKill) && f.heldBack(i) != "":
-		f.stop(i, schemas.NodeCancelled, settle.ReasonCancelledByAction, f.cancelMessage())
+		f.stop(i, schemas.NodeCancelled, settle.ReasonCancelledByAction, f.cancelMessage(i))
 	case f.heldBack(i) != "" && f.waitsForApproval(i):
 		r.land.wanted = false
 	case r.won && !r.again && r.land.of != nil:
@@ -178,7 +178,7 @@ func (f *fold) judge(i int32) {
 	case verb == schemas.VerbSkip:
 		f.stop(i, schemas.NodeSkipped, settle.ReasonSkippedByAction, "an action skipped it")
 	case verb == schemas.VerbCancel, verb == verbKill:
-		f.stop(i, schemas.NodeCancelled, settle.ReasonCancelledByAction, f.cancelMessage())
+		f.stop(i, schemas.NodeCancelled, settle.ReasonCancelledByAction, f.cancelMessage(i))
 	case r.verify.of != nil && !r.running():
 		f.judgeVerifying(i)
 	case r.refused != nil && !r.running():
@@ -196,7 +196,7 @@ func (f *fold) judge(i int32) {
 	case r.failures > f.limits[i].Limit:
 		f.set(i, schemas.NodeFailed, f.failureReason(i), s.Message)
 	case verb == verbEnd && !r.running():
-		f.stop(i, schemas.NodeCancelled, settle.ReasonCancelledByAction, f.cancelMessage())
+		f.stop(i, schemas.NodeCancelled, settle.ReasonCancelledByAction, f.cancelMessage(i))
 	case (r.asked > 0 || len(r.questions) > 0) && f.givenUp(i):
 	default:
 		f.judgeOpen(i)
