@@ -32,10 +32,7 @@ func (m member) before(o member) bool {
 }
 
 func (m member) compare(o member) int {
-	switch {
-	case m.new && !o.new:
-		return 1
-	case o.new && !m.new:
+	if o.new && !m.new { // only the DAG that is decided can be new
 		return -1
 	}
 	return cmp.Or(m.since.Compare(o.since.Time), strings.Compare(m.dag, o.dag))
