@@ -2,7 +2,6 @@ package controllers
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +14,8 @@ import (
 // late or early, DAGs that vanish and return, records that are pruned, and long waits.
 func TestRandomControlHistories(t *testing.T) {
 	const steps = 70
-	for seed := range uint64(mutants.Size(3, 8, 24)) {
+	for n := range uint64(mutants.Size(3, 8, 24)) {
+		seed := 23 - n // the last ones found faults
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			h := &controlChaos{expandedChaos: newExpanded(t, seed, 61)}
 			for i := 0; i < steps && !t.Failed(); i++ {
@@ -37,22 +37,6 @@ func TestRandomControlHistories(t *testing.T) {
 
 type controlChaos struct {
 	*expandedChaos
-}
-
-// newExpanded has three DAGs that expand and wait for each other, and one that they call.
-func newExpanded(t *testing.T, seed, stream uint64) *expandedChaos {
-	h := &expandedChaos{&chaos{sim: newSim(t), r: rand.New(rand.NewPCG(seed, stream)), succeeded: map[string]string{}}}
-	h.nodeFields, h.dagFields = h.expandedNode, h.waitingDAG
-	h.setUp()
-	h.callee(1)
-	return h
-}
-
-// callee writes the DAG that others call.
-func (c *expandedChaos) callee(n int) {
-	c.note("callee %d", n)
-	c.put("specs/dags/callee.yaml", head("DAG", "callee")+fmt.Sprintf("spec: {template: true, params: {n: {type: integer, default: %d}}, "+
-		"nodes: [{name: in, run: [tool, '{{ params.n }}']}, {name: out, needs: [in], run: [tool], outputs: {json: out.json}}]}\n", n))
 }
 
 // control does one of the things that a step does not.

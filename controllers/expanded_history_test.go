@@ -19,11 +19,7 @@ func TestRandomExpandedHistories(t *testing.T) {
 	const steps = 60
 	for seed := range uint64(mutants.Size(3, 8, 200)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			h := &expandedChaos{&chaos{sim: newSim(t), r: rand.New(rand.NewPCG(seed, 23)), succeeded: map[string]string{}}}
-			h.nodeFields, h.dagFields = h.expandedNode, h.waitingDAG
-			h.setUp()
-			h.put("specs/dags/callee.yaml", head("DAG", "callee")+"spec: {template: true, params: {n: {type: integer, default: 1}}, "+
-				"nodes: [{name: in, run: [tool, '{{ params.n }}']}, {name: out, needs: [in], run: [tool], outputs: {json: out.json}}]}\n")
+			h := newExpanded(t, seed, 23)
 			for i := 0; i < steps && !t.Failed(); i++ {
 				h.step()
 				h.turn()
@@ -39,6 +35,22 @@ func TestRandomExpandedHistories(t *testing.T) {
 }
 
 type expandedChaos struct{ *chaos }
+
+// newExpanded has three DAGs that expand and wait for each other, and one that they call.
+func newExpanded(t *testing.T, seed, stream uint64) *expandedChaos {
+	h := &expandedChaos{&chaos{sim: newSim(t), r: rand.New(rand.NewPCG(seed, stream)), succeeded: map[string]string{}}}
+	h.nodeFields, h.dagFields = h.expandedNode, h.waitingDAG
+	h.setUp()
+	h.callee(1)
+	return h
+}
+
+// callee writes the DAG that others call.
+func (c *expandedChaos) callee(n int) {
+	c.note("callee %d", n)
+	c.put("specs/dags/callee.yaml", head("DAG", "callee")+fmt.Sprintf("spec: {template: true, params: {n: {type: integer, default: %d}}, "+
+		"nodes: [{name: in, run: [tool, '{{ params.n }}']}, {name: out, needs: [in], run: [tool], outputs: {json: out.json}}]}\n", n))
+}
 
 // waitingDAG are fields of a DAG that have it wait. d0 and d1 are of one group.
 func (c *expandedChaos) waitingDAG(i int) string {
