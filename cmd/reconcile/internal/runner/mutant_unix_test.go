@@ -41,6 +41,7 @@ var faults = []mutants.Mutant{
 	{"a command's input does not block", "process_linux.go", "return openPipe(false)", "return openPipe(true)", "TestInputBlocks"},
 	{"a killed run that another reconcile begins again is ended", "process_tree.go", "if h.killed && t.lease.runs()", "if h.killed && false", "TestKilledRunBeginsElsewhere"},
 	{"a process that was found by its lease is forgotten", "process_tree_linux.go", "\t\t\th.met[m.pid] = m.started\n\t\t\tout", "\t\t\tout", "TestHoldersAreMet"},
+	{"a process of a closed runner that loses its mark is forgotten", "process_tree_linux.go", "met[m.pid] == m.started || ms.ofRunner", "ms.ofRunner", "TestOwnedAreMet"},
 	{"a group whose number was reused is ended", "process_tree_linux.go", "\th.forgetReused(all)\n", "", "TestReusedGroups"},
 	{"a group is forgotten while it lives", "process_tree_linux.go", "(h.met[m.pid] == m.started || !t.reaped.olderThan(m))", "false", "TestReusedGroups"},
 	{"a process is signalled by its number alone", "process_tree_linux.go", "ok && now.started == m.started", "ok && now.pid == m.pid", "TestReusedNumbers"},

@@ -193,8 +193,8 @@ func (r *Runner) sweepOwn(until time.Time) error {
 	if !r.ran {
 		return nil
 	}
-	for ; ; time.Sleep(time.Millisecond) {
-		left := ownedBy(r.marks)
+	for met := map[int]string{}; ; time.Sleep(time.Millisecond) {
+		left := ownedBy(r.marks, met)
 		if len(left) == 0 {
 			return nil
 		}

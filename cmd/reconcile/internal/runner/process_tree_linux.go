@@ -95,10 +95,16 @@ func startingNow() member {
 }
 
 // ownedBy lists the live processes that a runner of this process started, and their descendants. None of them is older than this process.
-func ownedBy(ms marks) []member {
+// Those that were met before, by number, with their start times, stay in the list until they are gone: a process that ends loses its
+// environment first.
+func ownedBy(ms marks, met map[int]string) []member {
 	self, _ := readMember(os.Getpid())
 	young := slices.DeleteFunc(processes(), func(m member) bool { return m.olderThan(self) })
-	return family(marked(young), func(m member) bool { return ms.ofRunner(m.chain) })
+	owned := family(marked(young), func(m member) bool { return met[m.pid] == m.started || ms.ofRunner(m.chain) })
+	for _, m := range owned {
+		met[m.pid] = m.started
+	}
+	return owned
 }
 
 // family returns the processes that belong, and their descendants, except this process.

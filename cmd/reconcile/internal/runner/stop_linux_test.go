@@ -339,6 +339,27 @@ func TestHoldersAreMet(t *testing.T) {
 	}
 }
 
+// A process that ends loses its environment, and with it its mark, before it is gone. Close waits for it nevertheless.
+func TestOwnedAreMet(t *testing.T) {
+	g := newRig(t, Options{})
+	pids := g.fifo("pids")
+	cmd := exec.Command(os.Args[0], "play", "tree", "polite")
+	cmd.Dir, cmd.Env = g.dir, []string{}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()         //nolint:errcheck // it was killed
+	defer cmd.Process.Kill() //nolint:errcheck // see above
+	m, _ := readMember(pids.number())
+	is := func(o member) bool { return o.pid == m.pid }
+	if slices.ContainsFunc(ownedBy(g.marks, map[int]string{m.pid: "0"}), is) {
+		t.Error("another process of that number was met")
+	}
+	if !slices.ContainsFunc(ownedBy(g.marks, map[int]string{m.pid: m.started}), is) {
+		t.Error("it was met, and forgotten")
+	}
+}
+
 // TestLeaseIsHandedOver: once a command runs, its lease is shared by its processes only. Another command that starts then has no copy of
 // it, so it is free as soon as they have ended.
 func TestLeaseIsHandedOver(t *testing.T) {
