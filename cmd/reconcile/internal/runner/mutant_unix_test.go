@@ -16,6 +16,7 @@ var faults = []mutants.Mutant{
 	{"the rest of a longer text stays", "workfile.go", "f.file.Truncate(int64(len(data)))", "nil"},
 	{"the tokens of runs are not checked", "token.go", "return subtle.ConstantTimeCompare(want, []byte(digestToken(token))) != 1", "_ = subtle.ConstantTimeCompare(want, []byte(digestToken(token)))\n\treturn false", "TestTokensProveRuns"},
 	{"a token that cannot be read is not asked for", "token.go", "return !os.IsNotExist(err)", "return os.IsExist(err)", "TestTokensProveRuns"},
+	{"the time of a tool counts as silence", "run.go", "a.heard.Store(now.UnixNano())", "_ = now", "TestSilenceBeginsAfterTools"},
 	{"what a tool left running lives on", "orphans_linux.go", "_ = unix.Kill(child, unix.SIGKILL)", "_ = child", "TestOrphansEnd"},
 	{"what fled from its run is nobody's", "supervisor_linux.go", "err := AdoptOrphans(); err != nil", "err := error(nil); err != nil", "TestSupervisedRunsEnd"},
 	{"what fled from its run lives on", "supervisor_linux.go", "\treturn EndOrphans()\n", "\treturn nil\n", "TestSupervisedRunsEnd"},

@@ -247,9 +247,10 @@ func (a *attempt) limit() *limit {
 // lease is free and its group is empty. Close ends processes that evade both.
 const quickRun = 200 * time.Millisecond
 
-// isSilent reports whether the command has printed nothing for too long. While a tool of an agent runs, silence is normal.
+// isSilent reports whether the command has printed nothing for too long. While a tool of an agent runs, silence is normal, and begins after it.
 func (a *attempt) isSilent(now time.Time) bool {
 	if a.reader != nil && a.reader.ToolRuns() || a.talk != nil && !a.talk.idle() || a.dialogue != nil && a.dialogue.busy.Load() {
+		a.heard.Store(now.UnixNano()) // what ends the tool may be heard later than it ends
 		return false
 	}
 	return now.Sub(time.Unix(0, a.heard.Load())) >= a.task.Silence

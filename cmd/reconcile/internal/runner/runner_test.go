@@ -234,6 +234,24 @@ func TestRecord(t *testing.T) {
 	}
 }
 
+// TestSilenceBeginsAfterTools: an agent that was looked at between the end of its tool and its next message has not been silent for the time of the tool.
+func TestSilenceBeginsAfterTools(t *testing.T) {
+	a := &attempt{task: &settle.Command{Silence: time.Minute}, dialogue: &dialogue{}}
+	now := time.Now()
+	a.heard.Store(now.UnixNano())
+	a.dialogue.busy.Store(true)
+	if a.isSilent(now.Add(time.Hour)) {
+		t.Error("it is silent while its tool runs")
+	}
+	a.dialogue.busy.Store(false)
+	if a.isSilent(now.Add(time.Hour + 59*time.Second)) {
+		t.Error("the time of its tool counts as silence")
+	}
+	if !a.isSilent(now.Add(time.Hour + time.Minute)) {
+		t.Error("it is never silent after a tool")
+	}
+}
+
 func TestSilenceLeavesNoFile(t *testing.T) {
 	g := newRig(t, Options{})
 	if run := g.do(sh(":")); run.Log != "" {
