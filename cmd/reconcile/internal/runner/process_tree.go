@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// settleTime is how long after SIGKILL a tree may take to end.
-const settleTime = time.Second
+// settleTime is how long after SIGKILL a tree may take to end, on a machine that has much else to do, too.
+const settleTime = 10 * time.Second
 
 // tree is the processes of one run.
 type tree struct {
@@ -70,7 +70,7 @@ func (h *hunt) stopFirst(pid int, ended, hurry <-chan struct{}, kill time.Time) 
 		return nil
 	}
 	h.signalAll(pid, forced)
-	if waitFor(ended, nil, settleTime) {
+	if waitFor(ended, nil, h.runner.settleFor) {
 		return nil
 	}
 	return fmt.Errorf("process %d could not be ended", pid)
@@ -105,6 +105,7 @@ func waitFor(ended, hurry <-chan struct{}, d time.Duration) bool {
 // finish ends the trees, whose first processes are gone. After kill it sends SIGKILL; a *HeldError names the keys of
 // survivors. When hurry is closed, kill is now.
 func (h *hunt) finish(hurry <-chan struct{}, kill time.Time) error {
+	var killed time.Time // when SIGKILL was first sent, which may be long after kill
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
 		held := h.held()
 		left := members(h)
@@ -118,11 +119,15 @@ func (h *hunt) finish(hurry <-chan struct{}, kill time.Time) error {
 			return &HeldError{Keys: busy, Runs: true}
 		}
 		now := time.Now()
-		if now.After(kill.Add(settleTime)) {
+		if !killed.IsZero() && now.Sub(killed) > h.runner.settleFor {
 			return &HeldError{Keys: keysOf(h.trees, held)}
 		}
 		h.forgetGroups(left)
-		h.signal(left, !now.Before(kill))
+		force := !now.Before(kill)
+		h.signal(left, force)
+		if force && killed.IsZero() {
+			killed = now
+		}
 		select {
 		case <-hurry:
 			kill, hurry = now, nil
@@ -189,16 +194,20 @@ func keysOf(all, held []*tree) []string {
 
 // sweepOwn ends every process that still has a mark of this runner. There are some only if a process left its group and
 // closed its lease.
-func (r *Runner) sweepOwn(until time.Time) error {
+func (r *Runner) sweepOwn() error {
 	if !r.ran {
 		return nil
 	}
+	var until time.Time // since the first signal
 	for met := map[int]string{}; ; time.Sleep(time.Millisecond) {
 		left := ownedBy(r.marks, met)
 		if len(left) == 0 {
 			return nil
 		}
-		if time.Now().After(until) {
+		switch now := time.Now(); {
+		case until.IsZero():
+			until = now.Add(r.settleFor)
+		case now.After(until):
 			return fmt.Errorf("%d processes of runs could not be ended, among them %d", len(left), left[0].pid)
 		}
 		for _, m := range left {

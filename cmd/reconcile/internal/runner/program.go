@@ -41,6 +41,9 @@ type Ended struct {
 	Took       time.Duration
 }
 
+// outputTime is how long the output of a program may stay open after its end.
+const outputTime = time.Second
+
 // Run runs the program to its end. An error says that ctx ended.
 func (p Program) Run(ctx context.Context) (e Ended, err error) {
 	limited, cancel := context.WithTimeout(ctx, p.Timeout)
@@ -62,7 +65,7 @@ func (p Program) Run(ctx context.Context) (e Ended, err error) {
 	}
 	stdout, stderr := &bounded{limit: p.Limit}, &bounded{limit: p.Limit}
 	cmd := exec.CommandContext(limited, file)
-	cmd.Args, cmd.Dir, cmd.Env, cmd.WaitDelay = p.Argv, p.Dir, env, settleTime
+	cmd.Args, cmd.Dir, cmd.Env, cmd.WaitDelay = p.Argv, p.Dir, env, outputTime
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	apart(cmd)
 	if p.Hold != nil {

@@ -131,6 +131,8 @@ type Runner struct {
 
 	runs atomic.Pointer[schemas.RunSettings] // the current ones; a run keeps to the limits that it began with
 
+	settleFor time.Duration // settleTime, but in tests
+
 	closing chan struct{} // closed by Close
 	workers sync.WaitGroup
 	notify  chan struct{} // one token while reports wait
@@ -175,7 +177,7 @@ func New(o Options) (*Runner, error) {
 		o: o, root: root, null: null, dir: dir,
 		marks: newMarks(dir, o.Environ), base: baseEnv(o.Environ), secrets: o.Secrets,
 		leases: &leases{root: root}, files: &workFiles{root: root}, closing: make(chan struct{}), notify: make(chan struct{}, 1),
-		jobs: map[string]*job{}, used: map[string]int{}, limits: map[string]int{},
+		jobs: map[string]*job{}, used: map[string]int{}, limits: map[string]int{}, settleFor: settleTime,
 	}
 	r.runs.Store(&o.Runs)
 	return r, nil
@@ -282,13 +284,12 @@ func (r *Runner) Snapshot() []Status {
 }
 
 // Close releases queued effects, interrupts running ones, and returns when their processes are gone: after the grace time
-// plus one second at the latest, and without grace once ctx is done. Interrupted effects are Released, too; Drain returns
+// plus [settleTime] at the latest, and without grace once ctx is done. Interrupted effects are Released, too; Drain returns
 // their reports. The error names processes that could not be ended. A second Close does nothing.
 func (r *Runner) Close(ctx context.Context) error {
 	if !r.shut() {
 		return nil
 	}
-	until := time.Now().Add(r.grace() + settleTime)
 	gone := make(chan struct{})
 	go func() {
 		r.workers.Wait()
@@ -301,7 +302,7 @@ func (r *Runner) Close(ctx context.Context) error {
 		<-gone
 	}
 	r.supervisors.close()
-	return errors.Join(r.sweepOwn(until), r.removeLeftovers(), r.leases.close(), r.null.Close(), r.root.Close())
+	return errors.Join(r.sweepOwn(), r.removeLeftovers(), r.leases.close(), r.null.Close(), r.root.Close())
 }
 
 // hurryAll ends the time of grace of all jobs.
@@ -416,7 +417,7 @@ func (r *Runner) Reap(ctx context.Context, o state.Orphan) error {
 
 // ReapAll ends the process trees of orphans, which are runs whose reconcile was killed, concurrently: SIGTERM, grace,
 // SIGKILL. After nil, the effects can run again. A *HeldError names those that cannot: their processes could not be
-// ended within the grace time plus one second or before ctx was done, or another live reconcile runs them.
+// ended within the grace time plus [settleTime], without grace once ctx is done, or another live reconcile runs them.
 func (r *Runner) ReapAll(ctx context.Context, orphans []state.Orphan) error {
 	trees := make([]*tree, len(orphans))
 	for i, o := range orphans {

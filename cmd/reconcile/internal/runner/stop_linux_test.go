@@ -388,6 +388,7 @@ func (g *rig) openLeases() (n int) {
 // A lease that somebody holds who cannot be found, let alone ended, makes an effect Held, in bounded time.
 func TestHeldByNobodyKnown(t *testing.T) {
 	g := newRig(t, Options{Runs: graceOf(time.Millisecond)})
+	g.settleFor = time.Millisecond
 	k, err := g.leases.take(theKey)
 	if err != nil {
 		t.Fatal(err)
@@ -406,6 +407,7 @@ func TestHeldByNobodyKnown(t *testing.T) {
 // A process that an earlier version started holds its lease in the single file of that version: its effect waits for it.
 func TestHeldInTheFormerFile(t *testing.T) {
 	g := newRig(t, Options{Runs: graceOf(time.Millisecond)})
+	g.settleFor = time.Millisecond
 	k := g.leases.of(theKey)
 	g.write(formerLeases, "")
 	f, err := os.OpenFile(filepath.Join(g.dir, formerLeases), os.O_RDWR, 0)
@@ -504,6 +506,16 @@ func TestReusedGroups(t *testing.T) {
 	h = g.newHunt(&tree{pid: m.pid, reaped: startingNow(), marks: g.marks, key: theKey, lease: g.leases.of(theKey)})
 	if err := h.finish(nil, time.Now()); err != nil || alive(m.pid) {
 		t.Errorf("a group of the run: alive %v, %v", alive(m.pid), err)
+	}
+}
+
+// TestLateKills: a hunt that could not look before its time was over, on a machine that has much else to do, kills before it gives up.
+func TestLateKills(t *testing.T) {
+	g := newRig(t, Options{})
+	m, _ := startGroup(t)
+	h := g.newHunt(&tree{pid: m.pid, reaped: startingNow(), marks: g.marks, key: theKey, lease: g.leases.of(theKey)})
+	if err := h.finish(nil, time.Now().Add(-time.Hour)); err != nil || alive(m.pid) {
+		t.Errorf("alive %v, %v", alive(m.pid), err)
 	}
 }
 
