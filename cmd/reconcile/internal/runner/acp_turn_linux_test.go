@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/acp"
@@ -144,6 +145,29 @@ func TestPermit(t *testing.T) {
 	g = newRig(t, Options{})
 	if run = g.do(agentOf("ask:t1:rm", "end:cancelled:5")); !strings.HasSuffix(run.Message, `the turn ended with cancelled; it was refused "Run rm"`) {
 		t.Errorf("ended %s", run.Message)
+	}
+}
+
+// TestPeopleAreWaitedFor: the limit of a turn's time does not count the time in which a person is asked.
+func TestPeopleAreWaitedFor(t *testing.T) {
+	for worked, ends := range map[time.Duration]bool{time.Minute - time.Second: false, time.Minute + time.Second: true} {
+		synctest.Test(t, func(t *testing.T) {
+			a := &attempt{task: &settle.Command{}, job: newJob(settle.Effect{}, time.Now())}
+			question := &asked{since: time.Now()}
+			a.talk = &talk{a: a, done: make(chan struct{}), permissions: []*asked{question}}
+			go func() {
+				time.Sleep(time.Hour)
+				a.talk.mu.Lock()
+				question.since, a.talk.waited = time.Time{}, time.Hour
+				a.talk.mu.Unlock()
+				time.Sleep(worked)
+				close(a.talk.done)
+			}()
+			if c := a.waitOrStop(nil, &limit{cause: cause{message: "late"}, after: time.Minute, work: true}); (c != nil) != ends {
+				t.Errorf("after %s of work: %+v", worked, c)
+			}
+			<-a.talk.done
+		})
 	}
 }
 

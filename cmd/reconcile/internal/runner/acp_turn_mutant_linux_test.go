@@ -21,6 +21,7 @@ var turnFaults = []mutants.Mutant{
 	{"a request that is refused is sent again", "retry.go", "\tdefault:\n\t\treturn 0, nil\n", "\tdefault:\n", "TestDialoguesEnd"},
 	{"what failed for good is sent again", "retry.go", "|| errors.Is(err, chat.ErrFinal)", "|| errors.Is(err, chat.ErrFinal) && false", "TestDialoguesEnd"},
 	{"what left its group outlives reconcile", "process_tree_linux.go", "return m.olderThan(self)", "return !m.olderThan(self)", "TestCloseSweeps"},
+	{"the wait for a person counts as work", "command.go", "l.work && more > 0", "l.work && more > time.Hour", "TestPeopleAreWaitedFor"},
 	{"a hunt that is late gives up at once", "process_tree.go", "if !killed.IsZero() && now.Sub(killed) > h.runner.settleFor {", "if now.Sub(kill) > h.runner.settleFor {", "TestLateKills"},
 }
 
