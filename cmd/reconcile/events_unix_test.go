@@ -104,7 +104,7 @@ func (p *program) follow(args ...string) *followed {
 // next is the next line, for which it waits.
 func (f *followed) next() events.Event {
 	f.t.Helper()
-	if err := f.out.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+	if err := f.out.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
 		f.t.Fatal(err)
 	}
 	line, err := f.lines.ReadBytes('\n')

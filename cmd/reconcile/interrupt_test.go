@@ -47,7 +47,7 @@ func TestInterruptedAtTheStart(t *testing.T) {
 func TestInterruptedWhileReading(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stdin, terminal := io.Pipe()
-	defer time.AfterFunc(30*time.Second, func() { terminal.Close() }).Stop() // so that a failure ends
+	defer time.AfterFunc(2*time.Minute, func() { terminal.Close() }).Stop() // so that a failure ends
 	go func() {
 		_, _ = terminal.Write([]byte("We decided to"))
 		stop()

@@ -101,7 +101,7 @@ func (t *randomTree) finish(cmd *exec.Cmd, out *bytes.Buffer, after time.Duratio
 		killed := time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
 		defer killed.Stop()
 	} else {
-		stuck := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+		stuck := time.AfterFunc(5*time.Minute, func() { _ = cmd.Process.Kill() })
 		defer stuck.Stop()
 	}
 	_ = cmd.Wait()

@@ -296,7 +296,7 @@ func TestFollowKilledWriters(t *testing.T) {
 			t.Fatal(err)
 		}
 		last, seen := -1, 0
-		for deadline := time.Now().Add(30 * time.Second); seen < 6000 && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(2 * time.Minute); seen < 6000 && time.Now().Before(deadline); {
 			b, err := f.Next()
 			if err != nil {
 				t.Error(err)

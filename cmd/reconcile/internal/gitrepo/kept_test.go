@@ -172,7 +172,7 @@ func TestFetchKeptEndsWithTheLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source.timeout = 20 * time.Second
+	source.timeout = 2 * time.Minute
 	before := other.git("count-objects", "-v")
 	err = source.FetchKept(t.Context(), keptKey, 1<<18, func(OpenFunc) error { return errors.New("used") })
 	if !errors.Is(err, errNotKept) || !strings.Contains(err.Error(), "more than the 262144 bytes") {

@@ -23,7 +23,7 @@ func TestTurnsEndWithTheirBudgets(t *testing.T) {
 	} {
 		e := agentOf(strings.Split(c.steps, "|")...)
 		e.Reserve(c.budget)
-		e.Command().Timeout = 5 * time.Second // without a budget
+		e.Command().Timeout = 2 * time.Minute // without a budget
 		run := newRig(t, Options{}).do(e)
 		if got := outcomeOf(run); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s: got  %s\nwant %s", c.steps, got, c.want)

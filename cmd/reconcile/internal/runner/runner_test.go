@@ -74,7 +74,7 @@ func (g *rig) end() {
 // until drains reports until one satisfies ok, and returns that; those behind it are for the next call.
 func (g *rig) until(ok func(settle.Report) bool) settle.Report {
 	g.t.Helper()
-	timeout := time.After(30 * time.Second)
+	timeout := time.After(2 * time.Minute)
 	for {
 		g.seen = append(g.seen, g.Drain()...)
 		for g.next < len(g.seen) {
@@ -434,7 +434,7 @@ func TestEachEffectEndsOnce(t *testing.T) {
 		}
 	}
 	// Goroutines that have done their work may need a moment to be gone, and longer if the system lets them wait.
-	for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > goroutines && time.Now().Before(end); {
+	for end := time.Now().Add(2 * time.Minute); runtime.NumGoroutine() > goroutines && time.Now().Before(end); {
 		runtime.Gosched()
 	}
 	if now := runtime.NumGoroutine(); now > goroutines {

@@ -33,7 +33,7 @@ func onDisk(t *testing.T, paths []string, folders ...string) (string, *Watcher) 
 // await receives hints until one covers path.
 func await(t *testing.T, w *Watcher, path string) {
 	t.Helper()
-	patience := time.After(30 * time.Second)
+	patience := time.After(2 * time.Minute)
 	for {
 		select {
 		case h := <-w.Hints():
@@ -54,7 +54,7 @@ func awaitOnly(t *testing.T, w *Watcher, path string) {
 		if h.Full || !slices.Equal(h.Paths, []string{path}) {
 			t.Fatalf("hint %+v, want only %s", h, path)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatalf("no hint for %s", path)
 	}
 }
@@ -131,7 +131,7 @@ func settle(t *testing.T, root string, w *Watcher) {
 				return
 			}
 			put(t, root, "specs/marker.yaml", time.Now().String())
-		case <-time.After(30 * time.Second):
+		case <-time.After(2 * time.Minute):
 			t.Fatal("no hint for the marker")
 		}
 	}
@@ -188,7 +188,7 @@ func TestManyFilesAtOnce(t *testing.T) {
 	for i := range 40 {
 		want["specs/"+strings.Repeat("x", i+1)+".yaml"] = true
 	}
-	for patience := time.After(30 * time.Second); len(want) > 0; {
+	for patience := time.After(2 * time.Minute); len(want) > 0; {
 		select {
 		case h := <-w.Hints():
 			for _, p := range h.Paths {

@@ -48,7 +48,7 @@ func dial(t *testing.T, o Options, args ...string) *link {
 		in.Close()
 		ended <- code
 	}()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	l := &link{Client: New(fromAgent, toAgent, o), t: t, ctx: ctx, ended: ended}
 	t.Cleanup(func() {
 		cancel()
@@ -382,7 +382,7 @@ func TestAgentThatDoesNotRead(t *testing.T) {
 	}()
 	select {
 	case <-c.Done():
-	case <-time.After(10 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("the reader waits")
 	}
 	c.Close()
@@ -403,7 +403,7 @@ func FuzzReader(f *testing.F) {
 		in, toAgent := io.Pipe()
 		go io.Copy(io.Discard, in) //nolint:errcheck // ends with the pipe
 		c := New(strings.NewReader(said), toAgent, Options{LineLimit: 1000, TextLimit: 10})
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
 		_, err := c.NewSession(ctx, "/", nil)
 		if errors.Is(err, context.DeadlineExceeded) {

@@ -130,7 +130,7 @@ func TestOnlyTheProgramIsConfined(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		for deadline := time.Now().Add(10 * time.Second); confinedThreads(t) > 0; time.Sleep(time.Millisecond) { // they end after their goroutines
+		for deadline := time.Now().Add(2 * time.Minute); confinedThreads(t) > 0; time.Sleep(time.Millisecond) { // they end after their goroutines
 			if time.Now().After(deadline) {
 				t.Fatal("threads of this process stay confined")
 			}
