@@ -24,9 +24,8 @@ func newFold(in settle.In, p *plan.Plan, old *schemas.DAGStatus) *fold {
 		f.questions = clarifications.RequestsOf(in.World).Index.QuestionsOf(in.Name)
 	}
 	f.escalations = planchanges.EscalationsOf(in.World, in.Name)
-	statuses := make([]schemas.NodeStatus, n)
 	for i := range f.was {
-		f.next[i] = &statuses[i]
+		f.next[i] = new(schemas.NodeStatus) // each on its own: one that stays for long does not hold the others of its decision
 		f.gens[i], f.verbs[i], f.keys[i] = f.was[i].Generation, f.was[i].Verb, f.was[i].Key
 		if node := &p.Spec.Nodes[i]; len(node.Inputs) > 0 {
 			f.inputs[i] = inputsOf(in, node.Name, f.was[i].Inputs)
