@@ -81,7 +81,7 @@ func steps() []step {
 		{name: "generated", about: "schemas and pages are what the Go types say",
 			run: commands([]string{"go", "run", "./cmd/reconcile/internal/tools/gen", "-check"}), quick: true},
 		{name: "short", about: "the short tests of every package", run: shortTests, quick: true, covered: true},
-		{name: "unit", about: "the tests of every package, with an emulator of GitHub", run: onGitHub("-timeout=20m", "./...")},
+		{name: "unit", about: "the tests of every package, with an emulator of GitHub", run: onGitHub("-timeout=40m", "./...")},
 		{name: "rules", about: "imports run downward, and the documents name what exists", run: tests("./cmd/reconcile/internal/repotest"), covered: true},
 		{name: "scripts", about: "the command line behaves as its scripts say", run: onGitHub(scriptsPackage), covered: true},
 		{name: "github", about: "what speaks with GitHub does so as GitHub describes, with an emulator of it",
@@ -158,7 +158,7 @@ func raceTests(ctx context.Context, c *checker) result {
 		return excused(fmt.Sprintf("%v; everything else was checked", err))
 	}
 	// What -short leaves out strikes child processes, which the detector does not see.
-	args := []string{"-race", "-short", "-timeout", "20m"}
+	args := []string{"-race", "-short", "-timeout", "40m"}
 	r := c.goTest(ctx, append(args, raced...))
 	part := c.goTest(ctx, slices.Concat(args, []string{"-run", threaded}, partly))
 	r.add(part.tally)
