@@ -150,6 +150,77 @@ func GuessWord(s string, words []string) string {
 	return best
 }
 
+// GuessField is GuessWord for the name of a field. It also knows what dagu, Argo Workflows, GitHub Actions, Task, Compose and Airflow call
+// their fields, and finds a field that the name begins with, of at least three letters.
+func GuessField(name string, fields []string) string {
+	for _, f := range fieldsCalled(strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name))) {
+		if slices.Contains(fields, f) {
+			return f
+		}
+	}
+	if near := GuessWord(name, fields); near != "" {
+		return near
+	}
+	best := ""
+	for _, f := range fields {
+		if len(f) >= 3 && len(f) > len(best) && strings.HasPrefix(name, f) {
+			best = f
+		}
+	}
+	return best
+}
+
+// fieldsCalled returns our fields for a word of other programs, in lower case without dashes, the likeliest first.
+func fieldsCalled(word string) []string {
+	switch word {
+	case "depends", "dependson", "dependencies", "deps", "requires", "after", "upstream":
+		return []string{"needs"}
+	case "cmd", "cmds", "command", "commands", "exec", "args", "entrypoint":
+		return []string{"run"}
+	case "shell", "bash", "sh":
+		return []string{"script"}
+	case "steps", "tasks", "jobs", "templates":
+		return []string{"nodes", "steps"}
+	case "if", "condition", "conditions", "precondition", "preconditions":
+		return []string{"when", "condition"}
+	case "environment", "environ", "envvars", "variables", "vars":
+		return []string{"env", "params"}
+	case "parameters", "arguments":
+		return []string{"params", "with"}
+	case "cwd", "dir", "directory", "workdir", "workingdirectory":
+		return []string{"workingDir"}
+	case "timeoutsec", "timeoutseconds", "timeoutminutes", "activedeadlineseconds", "deadline":
+		return []string{"timeout"}
+	case "retries", "retrypolicy", "retrystrategy", "maxretries", "attempts", "backofflimit":
+		return []string{"retry"}
+	case "strategy", "foreach", "withitems", "withparam":
+		return []string{"matrix"}
+	case "loop", "until", "while":
+		return []string{"repeat"}
+	case "continueon", "continueonerror", "continueonfail", "allowfailure":
+		return []string{"optional"}
+	case "artifacts", "artefacts", "produces", "generates":
+		return []string{"outputs"}
+	case "sources":
+		return []string{"inputs"}
+	case "approval", "approvals", "suspend", "humantask":
+		return []string{"approve"}
+	case "onexit", "handleron":
+		return []string{"finally"}
+	case "cron":
+		return []string{"schedule"}
+	case "subworkflow", "subdag", "call":
+		return []string{"dag"}
+	case "instruction", "task", "question":
+		return []string{"prompt"}
+	case "system", "systemprompt":
+		return []string{"instructions"}
+	case "labels", "annotations", "tags":
+		return []string{"metadata"}
+	}
+	return nil
+}
+
 // OnlyNear is the only one of words that is near enough to be meant by s, or ""; words may repeat.
 func OnlyNear(s string, words []string) string {
 	near := GuessWord(s, words)

@@ -31,3 +31,36 @@ func TestBrokenFileKeepsItsObject(t *testing.T) {
 		}
 	}
 }
+
+// TestUnknownFields: of a field that does not exist, the problem says which one is meant, also where it is called as other programs call it,
+// or where to read which there are.
+func TestUnknownFields(t *testing.T) {
+	d := schemas.NewDecoder(schemas.Kinds{schemas.DAGKind}, 1<<20)
+	for field, want := range map[string]string{
+		"need":              `did you mean "needs"?`,
+		"depends":           `did you mean "needs"?`,
+		"depends_on":        `did you mean "needs"?`,
+		"command":           `did you mean "run"?`,
+		"environment":       `did you mean "env"?`,
+		"enviromentt":       `did you mean "env"?`,
+		"working-directory": `did you mean "workingDir"?`,
+		"timeout-minutes":   `did you mean "timeout"?`,
+		"if":                `did you mean "when"?`,
+		"continueOn":        `did you mean "optional"?`,
+		"zzz":               `"reconcile explain dag.spec.nodes" lists the fields`,
+	} {
+		spec := "apiVersion: reconcile.dev/v1alpha1\nkind: DAG\nmetadata: {name: d}\nspec:\n  session: s\n  nodes: [{name: a, script: x, " + field + ": 1}]\n"
+		problems := d.Decode("specs/dags/d.yaml", []byte(spec)).Problems
+		if len(problems) != 1 || problems[0].Suggestion != want {
+			t.Errorf("%s: %v, want %s", field, problems, want)
+		}
+	}
+	spec := "apiVersion: reconcile.dev/v1alpha1\nkind: DAG\nmetadata: {name: d}\nspec: {session: s, nodes: [{name: a, run: [x], limits: {zzz: 1}}]}\n"
+	problems := d.Decode("specs/dags/d.yaml", []byte(spec)).Problems
+	if len(problems) != 1 || problems[0].Suggestion != "fields: memory, cpus, pids" {
+		t.Errorf("of a few fields: %v", problems)
+	}
+	if _, err := schemas.Explain(schemas.DAGKind, []string{"spec", "nodes"}); err != nil {
+		t.Error(err)
+	}
+}

@@ -94,6 +94,22 @@ func (p *Problem) near(word string, words []string) {
 	}
 }
 
+// nearField is near for the name of a field. Else it says which fields there are: a few by name, more with the command that explains where.
+func (p *Problem) nearField(name string, fields []string, where string) {
+	const few = 12
+	if p.Message == "" {
+		return // as in near
+	}
+	switch near := GuessField(name, fields); {
+	case near != "":
+		p.hint("did you mean %q?", near)
+	case len(fields) > few && where != "":
+		p.hint("\"reconcile explain %s\" lists the fields", where)
+	default:
+		p.hint("fields: %s", strings.Join(fields, ", "))
+	}
+}
+
 // hint sets the suggestion.
 func (p *Problem) hint(format string, args ...any) *Problem {
 	p.Suggestion = fmt.Sprintf(format, args...)

@@ -237,9 +237,7 @@ func (s *source) tomlUnknown(v *value, prefix string, known []string) {
 			continue
 		}
 		p := s.fail("unknown-field", f.line, f.col, prefix+f.name, "there is no field %q here", f.name)
-		if p.near(f.name, known); p.Suggestion == "" {
-			p.hint("fields: %s", strings.Join(known, ", "))
-		}
+		p.nearField(f.name, known, "")
 	}
 }
 

@@ -119,7 +119,7 @@ func (v *value) typeHint(s *shape) string {
 
 func (s *shape) noField(name string, words []string) error {
 	at := strings.Join(words, ".")
-	switch near := GuessWord(name, s.names()); {
+	switch near := GuessField(name, s.names()); {
 	case near != "":
 		return fmt.Errorf("%s has no field %q (did you mean %q?)", at, name, near)
 	case len(s.props) == 0:
@@ -289,10 +289,19 @@ func (j *judge) unknown(x violation) {
 		below := append(x.path[:len(x.path):len(x.path)], f.name)
 		j.damage.cut(j.root, below)
 		p := j.s.fail("unknown-field", f.line, f.col, pathText(below), "there is no field %q here", f.name)
-		if p.near(f.name, x.shape.names()); p.Suggestion == "" {
-			p.hint("fields: %s", strings.Join(x.shape.names(), ", "))
+		p.nearField(f.name, x.shape.names(), j.explained(x.path))
+	}
+}
+
+// explained returns what reconcile explain is given for a place in the document: "dag.spec.nodes".
+func (j *judge) explained(path []any) string {
+	at := strings.ToLower(j.root.str("kind"))
+	for _, step := range path {
+		if name, ok := step.(string); ok {
+			at += "." + name
 		}
 	}
+	return at
 }
 
 func (j *judge) wrongWord(x violation) {
