@@ -188,7 +188,11 @@ func knownShell(cmd *cobra.Command, args []string) error {
 }
 
 // otherWords are words of other programs for our commands.
-var otherWords = map[string]string{"status": "get", "list": "get", "ls": "get", "show": "describe", "rm": "delete", "new": "create"}
+var otherWords = map[string]string{
+	"status": "get", "list": "get", "ls": "get", "ps": "get", "show": "describe", "rm": "delete", "new": "create", "add": "create",
+	"stop": "cancel", "kill": "cancel", "up": "run", "sync": "run", "watch": "run", "dry-run": "plan", "dry": "plan", "next": "ready",
+	"lint": "validate", "check": "validate", "rerun": "retry", "restart": "retry",
+}
 
 // noCommand refuses arguments of the bare command, which are unknown commands.
 func noCommand(cmd *cobra.Command, args []string) error {

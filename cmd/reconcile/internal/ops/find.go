@@ -3,6 +3,8 @@ package ops
 import (
 	"context"
 	"fmt"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -23,12 +25,28 @@ func find(t *state.Tree, word string) (*state.Entry, error) {
 	}
 	ref, err := parseRef(settle.TableOf(t), word)
 	if err != nil {
-		return nil, err
+		return nil, meant(t, word, err)
 	}
 	if e := t.Entry(ref); e != nil {
 		return e, nil
 	}
 	return nil, notFound(t, ref)
+}
+
+// meant returns the error that word is not kind/name, with the objects that have it as their name or are declared in the file.
+func meant(t *state.Tree, word string, err error) error {
+	var refs []string
+	for _, k := range settle.TableOf(t).Schemas() {
+		for _, e := range t.Entries(k.Name) {
+			if !e.Gone() && (e.Name == word || e.Object != nil && e.Object.Path == path.Clean(filepath.ToSlash(word))) {
+				refs = append(refs, e.Ref.String())
+			}
+		}
+	}
+	if len(refs) == 0 {
+		return err
+	}
+	return badRequest("%q is not kind/name; did you mean %s?", word, strings.Join(refs, " or "))
 }
 
 // parseRef parses kind/name.
@@ -66,10 +84,12 @@ func findByID(t *state.Tree, word string) (*state.Entry, error) {
 	return nil, threadNotFound(t, id, issue)
 }
 
-// findRef is [find] for operations on objects that need not exist: only an id is looked up in the tree.
+// findRef is [find] for operations on objects that need not exist: only what is not kind/name is looked up in the tree.
 func (e Env) findRef(ctx context.Context, word string) (schemas.Ref, error) {
 	if _, ok := clarificationID(word); !ok {
-		return parseRef(e.Tree.Table(), word)
+		if ref, err := parseRef(e.Tree.Table(), word); err == nil {
+			return ref, nil
+		}
 	}
 	s, t, err := e.load(ctx)
 	if err != nil {

@@ -221,7 +221,7 @@ func TestFind(t *testing.T) {
 		}
 	}
 	for word, want := range map[string]string{
-		"dag/chekcs": `did you mean "checks"?`, "checks": "is not kind/name", "CLR-42-002": `did you mean "CLR-42-001"?`,
+		"dag/chekcs": `did you mean "checks"?`, "checks": `"checks" is not kind/name; did you mean dag/checks?`, "no": "is not kind/name, for example", "CLR-42-002": `did you mean "CLR-42-001"?`,
 		"CLR-43-001": "nothing was asked about issue 43", "observation/x": "lists what there is",
 	} {
 		if _, err := find(word); err == nil || !strings.Contains(err.Error(), want) {
