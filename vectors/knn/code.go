@@ -163,6 +163,13 @@ func (c *coder) similarity(q *coded) (first, each float64) {
 	return 1 - float64(q.norm)/(2*at*at), -1 / (2 * at * scale)
 }
 
+// noise is the standard deviation of what such a similarity is off by, for vectors at a distance of 1: each component of a code is off
+// by at most half a step.
+func (c *coder) noise(q *coded) float64 {
+	at, scale := float64(c.scaleAt(q.ratio)), float64(c.scale)
+	return math.Sqrt((1/(at*at) + 1/(scale*scale)) / 12)
+}
+
 // fit makes a coder of the same dimensions for vectors from a sample of them, of length 1: their mean is its centre, and it
 // covers all but a few of their components.
 func (c *coder) fit(sample [][]float32) *coder {

@@ -105,9 +105,13 @@ func testRecall(t *testing.T, d *knntest.Data, graphFrom int) {
 // TestFilterOfOnePart: what passes may be far from a query, or all around it.
 func TestFilterOfOnePart(t *testing.T) {
 	t.Parallel()
-	for _, shape := range []knntest.Shape{knntest.Uniform, knntest.Clustered} {
+	for _, c := range []struct {
+		shape     knntest.Shape
+		graphFrom int
+	}{{knntest.Uniform, 1000}, {knntest.Clustered, 1000}, {knntest.Duplicates, 1000}, {knntest.Duplicates, DefaultGraphFrom}} {
+		shape := c.shape
 		d := knntest.Spec{Shape: shape, N: 8000, Queries: 100, Dims: 64, Seed: 8}.Make()
-		x, err := Build(context.Background(), Options{Dims: d.Dims, GraphFrom: 1000}, itemsOf(d), nil)
+		x, err := Build(context.Background(), Options{Dims: d.Dims, GraphFrom: c.graphFrom}, itemsOf(d), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +122,7 @@ func TestFilterOfOnePart(t *testing.T) {
 			}
 		}
 		sorted := slices.Sorted(slices.Values(along))
-		for _, share := range []float64{0.15, 0.3, 0.7} {
+		for _, share := range []float64{0.05, 0.15, 0.3, 0.7} {
 			for _, near := range []bool{true, false} {
 				passes := func(row uint32) bool {
 					if near {
@@ -134,7 +138,7 @@ func TestFilterOfOnePart(t *testing.T) {
 				}
 				for thorough, atLeast := range map[bool]float64{false: 0.95, true: 0.99} {
 					if got := recallOf(t, x, d, truth, SearchOptions{Filter: filter, Thorough: thorough}); got < atLeast {
-						t.Errorf("%v, %v pass, near the first query %v, thorough %v: recall %.4f, want %.2f", shape, share, near, thorough, got, atLeast)
+						t.Errorf("%v, graph from %d, %v pass, near the first query %v, thorough %v: recall %.4f, want %.2f", shape, c.graphFrom, share, near, thorough, got, atLeast)
 					}
 				}
 			}

@@ -34,10 +34,13 @@ func (v *vectorView) spans(do func(span)) {
 }
 
 // kept is how many candidates a scan keeps at most. A search that is to look at most vectors needs not keep most; one whose lists
-// are those within reach keeps as many whatever these are.
+// are those within reach keeps as many whatever these are. Of vectors that pass a filter many may be about as near.
 func kept(v *vectorView, o SearchOptions) int {
 	most := keptAll + o.Ef/keptOf
-	if o.reach == 0 {
+	switch {
+	case o.Filter != nil:
+		most = keptPassing
+	case o.reach == 0:
 		most = min(most, o.Ef)
 	}
 	return max(o.K, v.efforts.among, most)

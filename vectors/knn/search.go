@@ -48,8 +48,8 @@ const (
 	// A filter that lets at most 1 in narrow vectors pass is searched by a scan of these; one that lets more than 1 in sparse pass, if by a
 	// scan, by one of all.
 	narrow, sparse = 10, 3
-	// Of Ef candidates a scan keeps keptAll, and 1 in keptOf besides.
-	keptAll, keptOf = 256, 8
+	// Of Ef candidates a scan keeps keptAll, and 1 in keptOf besides; of those that pass a filter keptPassing.
+	keptAll, keptOf, keptPassing = 256, 8, 1024
 	// A walk that keeps more than 1 in dense vectors would look at most of them, and a scan of all codes does it faster.
 	dense = 40
 	// fetched is how many bytes of each vector that is compared exactly next are fetched.
@@ -160,6 +160,7 @@ func (w *vectorWalker) settleBest(v *vectorView, o SearchOptions) {
 	pick(w.ranked, head)
 	e := estimate{least: math.MaxFloat32, most: -math.MaxFloat32}
 	e.first, e.each = v.similarity(&w.query)
+	e.noise = v.noise(&w.query)
 	w.compare(v, o, w.ranked[:head], &e)
 	for rest := w.ranked[head:]; len(rest) > 0; {
 		n := len(rest)
@@ -178,6 +179,7 @@ func (w *vectorWalker) settleBest(v *vectorView, o SearchOptions) {
 // similarities of those compared so far were more, at least and at most.
 type estimate struct {
 	first, each float64
+	noise       float64 // see coder.noise
 	least, most float32
 }
 
@@ -190,9 +192,16 @@ func (e *estimate) add(key uint64, similarity float32) {
 // cover, those of a tight group may all be off by the same.
 const grain = 8
 
+// If those compared so far differ by fewer than alikeOff standard deviations in what their codes are off, they may be copies of a
+// vector, and others differ by up to othersOff.
+const alikeOff, othersOff = 2, 30
+
 // limit is above the keys of those that may have this similarity or more.
 func (e *estimate) limit(similarity float32) uint64 {
 	spread := max(float64(e.most-e.least), -grain*e.each)
+	if off := e.noise * math.Sqrt(2*max(0, 1-float64(similarity))); spread < alikeOff*off {
+		spread = othersOff * off
+	}
 	dist := (float64(similarity-e.most) - spread - e.first) / e.each
 	switch {
 	case dist < -nearest:
