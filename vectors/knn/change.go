@@ -108,10 +108,14 @@ func (x *Index) put(items []Item) {
 	batch := make([]uint32, len(items))
 	w := x.walkers.Get().(*vectorWalker)
 	defer x.walkers.Put(w)
+	changes, usual := len(items), v.usualSlack()
 	for i, item := range items {
 		batch[i] = x.slotFor(v, item.ID)
 		v.encodeRow(&w.query, item.Vector, w.rotated)
 		v.fill(batch[i], item.ID, &w.query)
+		if usual > 0 && w.query.slack > unfit*usual {
+			changes += unfitCount
+		}
 	}
 	v.live += len(items)
 	switch {
@@ -125,7 +129,7 @@ func (x *Index) put(items []Item) {
 	case v.inLists():
 		w.enlist(v, batch)
 	}
-	x.adapt(v, len(items))
+	x.adapt(v, changes)
 	x.publish(v, func() {
 		for i, id := range ids {
 			x.slots[id] = batch[i]
@@ -210,6 +214,21 @@ func (v *vectorView) sorted(items []Item) ([]uint32, error) {
 		}
 	}
 	return order, nil
+}
+
+// A new vector whose code is off by more than unfit times as much as usual counts as unfitCount more changes: codes were made to fit
+// other vectors.
+const unfit, unfitCount = 1.5, 8
+
+// usualSlack is the mean distance of some vectors of the base from their codes; 0 without a base.
+func (v *vectorView) usualSlack() float32 {
+	sum, n := float32(0), 0
+	for _, row := range sampleOf(v.base.len(), judged) {
+		if slack := v.base.slacks[row]; slack > 0 { // else it was dead when codes were made
+			sum, n = sum+slack, n+1
+		}
+	}
+	return sum / float32(max(1, n))
 }
 
 // adapt counts changes, and when they are as many as the vectors were that searches were calibrated with, it has this done

@@ -207,3 +207,35 @@ func TestSearchOptions(t *testing.T) {
 		t.Errorf("empty: %v %v", hits, err)
 	}
 }
+
+// TestUnlikeVectorsReplaceOthers: codes and lists are made to fit again before many vectors are unlike those they were made for.
+func TestUnlikeVectorsReplaceOthers(t *testing.T) {
+	t.Parallel()
+	old := knntest.Spec{Shape: knntest.TextLike, N: 8000, Dims: 128, Seed: 1}.Make()
+	fresh := knntest.Spec{Shape: knntest.TextLike, N: old.N / 3, Dims: old.Dims, Seed: 2}.Make()
+	items := itemsOf(old)
+	x := build(t, Options{Dims: old.Dims}, items)
+	for row := range fresh.N {
+		items[row].Vector = fresh.Vector(row)
+	}
+	for put := range slices.Chunk(items[:fresh.N], 100) {
+		if err := x.Put(put...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, thorough := range []bool{false, true} {
+		lost := 0
+		for _, item := range items {
+			hits, err := x.Search(item.Vector, SearchOptions{Thorough: thorough})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.ContainsFunc(hits, func(h Hit) bool { return h.ID == item.ID }) {
+				lost++
+			}
+		}
+		if lost > 0 {
+			t.Errorf("thorough %v: %d of %d vectors do not find themselves", thorough, lost, len(items))
+		}
+	}
+}
