@@ -49,6 +49,12 @@ func (s *source) envelopeFields(root *value) {
 			missing = append(missing, name)
 		}
 	}
+	if len(missing) == len(envelopeFields) && len(root.fields) > 0 {
+		f := &root.fields[0]
+		s.fail("missing-field", f.line, f.col, "", "this declares nothing: it has no apiVersion, kind, metadata and spec").
+			hint("\"reconcile create KIND NAME\" shows the form; the folder of specs is for such files alone")
+		return
+	}
 	for i := range root.fields {
 		f := &root.fields[i]
 		if slices.Contains(envelopeFields, f.name) {

@@ -1,6 +1,7 @@
 package schemas_test
 
 import (
+	"strings"
 	"testing"
 
 	"reconcile.dev/reconcile/schemas"
@@ -62,5 +63,14 @@ func TestUnknownFields(t *testing.T) {
 	}
 	if _, err := schemas.Explain(schemas.DAGKind, []string{"spec", "nodes"}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestForeignFiles: a file of another program gets one problem, not one for each field that it has and has not.
+func TestForeignFiles(t *testing.T) {
+	d := schemas.NewDecoder(schemas.Kinds{schemas.DAGKind}, 1<<20)
+	problems := d.Decode("specs/flow.yaml", []byte("name: flow\nsteps:\n  - command: echo 1\n")).Problems
+	if len(problems) != 1 || !strings.Contains(problems[0].Error(), "specs/flow.yaml:1:1: this declares nothing") {
+		t.Errorf("got %v", problems)
 	}
 }

@@ -38,7 +38,7 @@ func meant(t *state.Tree, word string, err error) error {
 	var refs []string
 	for _, k := range settle.TableOf(t).Schemas() {
 		for _, e := range t.Entries(k.Name) {
-			if !e.Gone() && (e.Name == word || e.Object != nil && e.Object.Path == path.Clean(filepath.ToSlash(word))) {
+			if !e.Gone() && (e.Name == word || isDeclaredIn(e, path.Clean(filepath.ToSlash(word)))) {
 				refs = append(refs, e.Ref.String())
 			}
 		}
@@ -47,6 +47,12 @@ func meant(t *state.Tree, word string, err error) error {
 		return err
 	}
 	return badRequest("%q is not kind/name; did you mean %s?", word, strings.Join(refs, " or "))
+}
+
+// isDeclaredIn reports whether the object's spec, be it right or wrong, is in the file at p below the root.
+func isDeclaredIn(e *state.Entry, p string) bool {
+	return e.Object != nil && e.Object.Path == p ||
+		slices.ContainsFunc(e.Problems, func(problem schemas.Problem) bool { return problem.Path == p })
 }
 
 // parseRef parses kind/name.
