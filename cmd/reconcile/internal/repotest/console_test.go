@@ -220,7 +220,7 @@ func exists(path string) bool {
 
 // slow is what commands add to a line on a machine on which they take long, and counted a line that they add.
 var (
-	slow    = regexp.MustCompile(`; it took \S+, where a change should take at most \S+`)
+	slow    = regexp.MustCompile(`; it took [0-9.hms]+, where a change should take at most [0-9.hms]+`)
 	counted = regexp.MustCompile(`^[a-z]+: [a-z ]+ [0-9,]+ of [0-9,]+$`)
 )
 
@@ -290,7 +290,7 @@ func TestMatches(t *testing.T) {
 		{"dag/checks   True   Succeeded", "dag/checks  True  Succeeded", true},
 		{"wrote … files", "wrote 12 files", true},
 		{"since 2026-01-02T03:04:05Z", "since 2027-01-02T03:04:05Z", true},
-		{"clean: go vet", "clean: go vet; it took 33s, where a change should take at most 5s", true},
+		{"clean: go vet\",", "clean: go vet; it took 1m33s, where a change should take at most 5s\",", true},
 		{"built the index", "index: read 0 of 1,100\nbuilt the index", true},
 		{"", "", true},
 		{"", "x", false},
