@@ -95,6 +95,9 @@ func (in *inputs) matches(p string) bool {
 // hints, if not nil, are the only files that may have changed.
 func (s *Store) readInputs(ctx context.Context, m *model, hints []string) ([]schemas.Ref, error) {
 	in := m.inputs
+	if s.opts.NoInputs {
+		return nil, nil
+	}
 	var changed []string
 	if hints == nil {
 		files, err := s.findInputs(ctx, m.layout, in)

@@ -5,12 +5,15 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/mutants"
 )
+
+const sessionSpec = "apiVersion: " + schemas.APIVersion + "\nkind: Session\nmetadata: {name: s}\nspec: {title: s}\n"
 
 // TestRefreshInputsIsLoad edits files at random without a word to the store, and the globs with one. Of the nodes that it is
 // asked about, RefreshInputs then knows what a Load from nothing does.
@@ -27,6 +30,7 @@ func TestRefreshInputsIsLoad(t *testing.T) {
 			for _, name := range []string{"a", "b", "c"} {
 				put(t, dir, map[string]string{"specs/" + name + ".yaml": dag(name), "src/" + name + ".go": name})
 			}
+			put(t, dir, map[string]string{"specs/s.yaml": sessionSpec})
 			kept := storedAsRulesSay(t, dir, false)
 			tree := load(t, kept)
 			for step := range 150 {
@@ -54,7 +58,7 @@ func TestRefreshInputsIsLoad(t *testing.T) {
 				anew := load(t, storedAsRulesSay(t, dir, true))
 				for ref, nodes := range ask {
 					for _, n := range nodes {
-						if got, want := next.Entry(ref).Inputs[n], anew.Entry(ref).Inputs[n]; got != want {
+						if got, want := next.Entry(ref).Inputs[n], anew.Entry(ref).Inputs[n]; got != want || got == "" {
 							t.Fatalf("step %d, %s: %s of %s is %s, want %s", step, p, n, ref, got, want)
 						}
 					}
@@ -68,13 +72,16 @@ func TestRefreshInputsIsLoad(t *testing.T) {
 	}
 }
 
-// readRules is a Cleaner that puts what its files hold in front of all content.
+// readRules is a Cleaner that puts what its files hold in front of all content, a file below src in front of what is there.
 type readRules func(path string) string
 
 func (r readRules) Rules() string { return r("rules") }
 
-func (r readRules) Filter(string) func([]byte) []byte {
-	by := r("rules") + r(".gitattributes") + r("src/.gitattributes")
+func (r readRules) Filter(p string) func([]byte) []byte {
+	by := r("rules") + r(".gitattributes")
+	if strings.HasPrefix(p, "src/") {
+		by += r("src/.gitattributes")
+	}
 	return func(data []byte) []byte { return append([]byte(by), data...) }
 }
 
@@ -94,4 +101,42 @@ func storedAsRulesSay(t *testing.T, dir string, anew bool) *Store {
 	}
 	t.Cleanup(func() { s.Close() })
 	return s
+}
+
+// TestNoInputs loads a tree for a caller that decides nothing: no input is read, also by a refresh, and the next store still knows them from the cache.
+func TestNoInputs(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, map[string]string{"src/a.go": "a", "specs/s.yaml": sessionSpec, "specs/d.yaml": "apiVersion: " + schemas.APIVersion + "\nkind: DAG\nmetadata: {name: d}\nspec: {session: s, nodes: [{name: n0, run: [x], inputs: ['src/*.go']}]}\n"})
+	ref, options := schemas.Ref{Kind: "DAG", Name: "d"}, Options{Kinds: testKinds, Now: time.Now, FileNow: time.Now}
+	open := func(o Options) (*Store, *Tree) {
+		s, err := Open(dir, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s, load(t, s)
+	}
+	s, tree := open(options)
+	want := tree.Entry(ref).Inputs["n0"]
+	if err := s.Close(); err != nil || want == "" {
+		t.Fatal(want, err)
+	}
+	options.NoInputs = true
+	s, tree = open(options)
+	put(t, dir, map[string]string{"src/b.go": "b"})
+	next, _, err := s.Refresh(t.Context(), tree, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tree.Entry(ref).Inputs["n0"] != "" || next.Entry(ref).Inputs["n0"] != "" || s.HasInput("src/b.go") {
+		t.Error("inputs were read")
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	options.NoInputs = false
+	s, tree = open(options)
+	defer s.Close()
+	if got := tree.Entry(ref).Inputs["n0"]; got == want || got == "" {
+		t.Errorf("%q of two files, %q of one", got, want)
+	}
 }

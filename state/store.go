@@ -67,6 +67,8 @@ type Options struct {
 	NoCache bool
 	// Bare says that the folder has only the settings, specs and state of the tree: declared outputs are not checked.
 	Bare bool
+	// NoInputs says that the inputs of nodes are not looked at: a tree has none. For a caller that decides nothing.
+	NoInputs bool
 	// Large is called if a load finds more than largeTree files to read, or a quarter of that to decide, so that the
 	// program can prepare for it. May be nil.
 	Large func(files int)

@@ -117,6 +117,7 @@ type indexed struct {
 // keep opens the tree, and the keeper of its index. The caller closes the store.
 func (e Env) keep(ctx context.Context) (*indexTree, error) {
 	e.Tree.Collector.Aim(process.GCBatch)
+	e.Tree.NoInputs = true
 	s, t, err := e.load(ctx)
 	if err != nil {
 		return nil, err

@@ -27,6 +27,8 @@ type Config struct {
 	// Collector is prepared for the trees that are loaded; nil: the garbage collector is not tuned.
 	Collector *process.Collector
 	Kinds     settle.Table // nil: controllers.Kinds
+	// NoInputs is that of [state.Options].
+	NoInputs bool
 }
 
 // Table returns the config's table of kinds for reading the tree, by default controllers.Kinds.
@@ -50,8 +52,8 @@ func (c Config) Open() (*state.Store, error) {
 func (c Config) StoreOptions() state.Options {
 	return state.Options{
 		Kinds: c.Table().Schemas(), Now: c.Now, FileNow: time.Now, Agent: "reconcile", Build: process.BuildIdentity(),
-		Large: c.Collector.Load,
-		Log:   c.Log, Cleaner: newCleaner(c.Dir),
+		Large: c.Collector.Load, NoInputs: c.NoInputs,
+		Log: c.Log, Cleaner: newCleaner(c.Dir),
 	}
 }
 
