@@ -378,7 +378,7 @@ func (a *attempt) conclude(end exit, b *buffers) error {
 }
 
 // executeWatched executes the attempt and fills in its record. A run that nothing confined fails if it wrote outside of its workspace, and
-// an exposed one if it wrote in the tree what only people and reconcile write.
+// one in the tree itself if it wrote there what only people and reconcile write.
 func (a *attempt) executeWatched(b *buffers) error {
 	if a.place.ws == nil {
 		a.runner.inTreeNow.Add(1)
@@ -415,10 +415,12 @@ func (a *attempt) executeWatched(b *buffers) error {
 // watch records the state of the files that the attempt must not write and could; nil if its sandbox protects all of them.
 func (a *attempt) watch() (changed func(context.Context, bool) ([]string, error), err error) {
 	switch {
-	case a.exposed:
-		return a.runner.o.Workspaces.WatchTree(context.Background())
-	case a.record.Sandbox == schemas.SandboxNone && a.place.ws != nil:
+	case !a.exposed && a.record.Sandbox != schemas.SandboxNone:
+		return nil, nil
+	case a.place.ws != nil:
 		return a.place.ws.Watch(context.Background())
+	case a.runner.o.Workspaces != nil:
+		return a.runner.o.Workspaces.WatchTree(context.Background())
 	}
 	return nil, nil
 }

@@ -312,15 +312,23 @@ func (a *attempt) executed(end exit) error {
 
 // failOutside records that the run wrote outside of its workspace, and returns why it failed.
 func (a *attempt) failOutside(paths []string) error {
-	a.record.Workspace = &schemas.RunWorkspace{Kind: a.task.Workspace.Kind, Reason: schemas.RunWroteOutside}
-	if a.exposed {
+	kind, found := schemas.WorkspaceInPlace, schemas.Shorten(paths, 5)
+	if a.task.Workspace != nil {
+		kind = a.task.Workspace.Kind
+	}
+	a.record.Workspace = &schemas.RunWorkspace{Kind: kind, Reason: schemas.RunWroteOutside}
+	if a.place.ws == nil {
+		instead := "give the agent a workspace of its own or a sandbox"
+		if kind != schemas.WorkspaceInPlace {
+			instead = "make a git repository here, so that it gets a workspace"
+		}
 		return fmt.Errorf("%[1]s: it changed %[2]s, which only people and reconcile write, or somebody else did while it ran, and nobody can tell. "+
-			"If it was you: reconcile retry %[3]s %[4]s. If not, undo the change first, and make a git repository here, so that it gets a workspace",
-			schemas.RunWroteOutside, schemas.Shorten(paths, 5), a.effect.Owner, a.effect.Node)
+			"If it was you: reconcile retry %[3]s %[4]s. If not, undo the change first, and %[5]s",
+			schemas.RunWroteOutside, found, a.effect.Owner, a.effect.Node, instead)
 	}
 	return fmt.Errorf("%[1]s: it changed %[2]s outside of its workspace, or somebody else did while it ran, and nobody can tell; its work is kept. "+
 		"If it was you: reconcile retry %[3]s %[4]s goes on in its workspace. If not, undo the change first, and give the agent a sandbox",
-		schemas.RunWroteOutside, schemas.Shorten(paths, 5), a.effect.Owner, a.effect.Node)
+		schemas.RunWroteOutside, found, a.effect.Owner, a.effect.Node)
 }
 
 // unconfine removes what belongs to the sandbox of the attempt.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/state/disk"
 	"reconcile.dev/reconcile/state/regular"
 	"reconcile.dev/reconcile/state/worktree"
@@ -23,13 +24,14 @@ import (
 // changes them in place; a commit, a landing and a checkout leave files equal to those of the branch. docs/sandbox.md describes the remaining gaps.
 type watched struct {
 	w     *workspace
+	tree  bool            // the run works in the tree itself, whose other files it may change
 	dirty map[string]bool // tracked files that differed from the commit that is checked out
 	files map[string]mark // by absolute path
 	// untracked are the files of the work tree that were neither tracked nor ignored, below its top.
 	untracked map[string]bool
 }
 
-// mark is a file as it was. The digest is only taken of files that are compared by content.
+// mark is a file as it was. The digest is only taken of files that are compared by content, and is that of [digested].
 type mark struct {
 	info   fs.FileInfo
 	birth  int64
@@ -55,18 +57,18 @@ func (w *workspace) Watch(ctx context.Context) (func(context.Context, bool) ([]s
 
 // WatchTree implements runner.Workspaces.
 func (m *Manager) WatchTree(context.Context) (func(context.Context, bool) ([]string, error), error) {
-	before := &watched{w: &workspace{m: m}}
-	var err error
+	before := &watched{w: &workspace{m: m}, tree: true}
+	repo, err := m.repository()
+	switch {
+	case err == nil:
+		before.w.repo = repo
+	case !errors.Is(err, gitrepo.ErrNotARepo):
+		return nil, err
+	}
 	if before.files, err = before.w.marks(); err != nil {
 		return nil, err
 	}
-	return before.changedInTree, nil
-}
-
-// changedInTree lists what a run wrote in the tree that only people and reconcile write: sorted, below the tree or absolute.
-func (b *watched) changedInTree(context.Context, bool) ([]string, error) {
-	found, err := b.lookAtMarks()
-	return b.named(found), err
+	return before.changed, nil
 }
 
 // dirty are the tracked files that differ from the commit, below the top; without those that reconcile writes.
@@ -114,42 +116,76 @@ func (w *workspace) isAgent(name string) bool {
 	return err == nil && strings.Contains(string(text), "Agent")
 }
 
-// byContent are the files that are compared by content: hooks and configuration of the repository, settings, and specs of agents.
-func (w *workspace) byContent() (out []string, err error) {
-	var hooks []string
-	switch at, err := worktree.Find(w.m.tree); {
+// byContent are the files that are compared by content: hooks and configuration of the repository, and settings and specs of agents in the tree.
+func (w *workspace) byContent() (git, tree []string, err error) {
+	at, err := worktree.Find(w.m.tree)
+	switch {
 	case err == nil:
-		out = append(out, filepath.Join(at.Common, "config"))
-		if hooks, err = below(filepath.Join(at.Common, "hooks")); err != nil {
-			return nil, err
+		if git, err = hooks(at.Common); err != nil {
+			return nil, nil, err
 		}
+		git = append(git, filepath.Join(at.Common, "config"), filepath.Join(at.GitDir, "config.worktree"))
 	case w.repo != nil:
-		return nil, err
+		return nil, nil, err
 	}
 	for _, name := range []string{"reconcile.yaml", "reconcile.yml", "reconcile.json"} {
-		out = append(out, filepath.Join(w.m.tree, name))
+		tree = append(tree, filepath.Join(w.m.tree, name))
 	}
 	specs, err := below(filepath.Join(w.m.tree, w.m.o.Settings.Folders.Specs))
 	for _, name := range specs {
 		if text, readErr := regular.ReadPath(name); readErr == nil && strings.Contains(string(text), "Agent") {
-			out = append(out, name)
+			tree = append(tree, name)
 		}
 	}
-	return append(out, hooks...), err
+	return git, tree, err
 }
 
-// below lists the regular files below a folder, which need not exist.
+// hooks are the hooks of a repository, and their folder itself where it is a link.
+func hooks(common string) ([]string, error) {
+	dir := filepath.Join(common, "hooks")
+	out, err := below(dir)
+	if real, linkErr := filepath.EvalSymlinks(dir); err == nil && linkErr == nil && slices.Equal(out, []string{dir}) {
+		var linked []string
+		linked, err = below(real)
+		out = append(out, linked...)
+	}
+	return out, err
+}
+
+// below lists the files and links below a folder, which need not exist.
 func below(dir string) (out []string, err error) {
 	err = filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		if err == nil && d.Type().IsRegular() {
+		if err == nil && (d.Type().IsRegular() || d.Type() == fs.ModeSymlink) {
 			out = append(out, p)
 		}
 		return err
 	})
 	return out, err
+}
+
+// digested is the text of a file, or the target of a link, with a digest of it that tells both apart, and a file that may be executed from
+// one that may not.
+func digested(name string) (text []byte, digest [sha256.Size]byte, err error) {
+	fi, err := os.Lstat(name)
+	if err != nil {
+		return nil, digest, err
+	}
+	kind := "file"
+	switch {
+	case fi.Mode().Type() == fs.ModeSymlink:
+		var target string
+		target, err = os.Readlink(name)
+		kind, text = "link", []byte(target)
+	case fi.Mode()&0o111 != 0:
+		kind = "program"
+		fallthrough
+	default:
+		text, err = regular.ReadPath(name)
+	}
+	return text, sha256.Sum256(append([]byte(kind+"\x00"), text...)), err
 }
 
 // inPlace are the files that only reconcile writes, which replaces them: the observed state, and the records of workspaces.
@@ -188,7 +224,7 @@ func (w *workspace) atRest() (map[string]*Owner, error) {
 
 func (w *workspace) marks() (map[string]mark, error) {
 	out := map[string]mark{}
-	content, err := w.byContent()
+	git, tree, err := w.byContent()
 	replaced, err2 := w.inPlace()
 	resting, err3 := w.atRest()
 	for _, name := range slices.AppendSeq(replaced, maps.Keys(resting)) {
@@ -196,9 +232,9 @@ func (w *workspace) marks() (map[string]mark, error) {
 			out[name] = mark{info: fi, birth: disk.Birth(name), owner: resting[name]}
 		}
 	}
-	for _, name := range content {
-		if text, err := regular.ReadPath(name); err == nil {
-			out[name] = mark{digest: sha256.Sum256(text)}
+	for _, name := range append(git, tree...) {
+		if _, digest, err := digested(name); err == nil {
+			out[name] = mark{digest: digest}
 		}
 	}
 	return out, errors.Join(err, err2, err3)
@@ -207,8 +243,8 @@ func (w *workspace) marks() (map[string]mark, error) {
 // changed lists what a run wrote outside of its workspace: paths below the tree, or absolute ones, sorted.
 func (b *watched) changed(ctx context.Context, shared bool) ([]string, error) {
 	found, err := b.look(ctx, shared)
-	if err != nil || len(found) == 0 {
-		return nil, err
+	if err != nil || len(found) == 0 || b.w.repo == nil {
+		return b.named(found), err
 	}
 	var again []string
 	err = b.w.repo.WhileStill(ctx, func() (err error) { // a commit that is landing, or a command of git, is over then
@@ -231,6 +267,9 @@ func (b *watched) named(files []string) []string {
 }
 
 func (b *watched) look(ctx context.Context, shared bool) (found []string, err error) {
+	if b.tree {
+		return b.lookAtMarks()
+	}
 	now, err := b.w.dirty(ctx)
 	if err != nil {
 		return nil, err
@@ -256,17 +295,20 @@ func (b *watched) look(ctx context.Context, shared bool) (found []string, err er
 // lookAtMarks finds what changed of the files that are known, new hooks, specs of agents and settings, and files of the observed state
 // that reconcile did not write.
 func (b *watched) lookAtMarks() (found []string, err error) {
-	content, err := b.w.byContent()
+	git, tree, err := b.w.byContent()
 	if err != nil {
 		return nil, err
+	}
+	if b.tree { // of a run elsewhere, such files are among those that git does not track
+		git = append(git, tree...)
 	}
 	for name, was := range b.files {
 		if b.differs(name, was) {
 			found = append(found, name)
 		}
 	}
-	for _, name := range content {
-		if _, known := b.files[name]; !known && (b.w.repo == nil || filepath.Base(filepath.Dir(name)) == "hooks") && exists(name) {
+	for _, name := range git {
+		if _, known := b.files[name]; !known && b.differs(name, mark{}) {
 			found = append(found, name)
 		}
 	}
@@ -275,20 +317,20 @@ func (b *watched) lookAtMarks() (found []string, err error) {
 	return slices.Concat(found, added, forged), errors.Join(err, err2)
 }
 
-// differs reports whether a file changed in a way that no one else changes it.
+// differs reports whether a file changed in a way that no one else changes it. The zero mark is that of a file that did not exist.
 func (b *watched) differs(name string, was mark) bool {
 	if was.info == nil {
-		text, err := regular.ReadPath(name)
+		text, digest, err := digested(name)
 		switch {
 		case err != nil:
-			return errors.Is(err, fs.ErrNotExist)
-		case sha256.Sum256(text) == was.digest:
+			return was != mark{} || !errors.Is(err, fs.ErrNotExist) // of a file that is new, that it exists is the difference
+		case digest == was.digest:
 			return false
 		}
 		return !b.committed(name, text)
 	}
 	is, err := os.Lstat(name)
-	changed := err != nil || !os.SameFile(is, was.info) || is.Size() != was.info.Size() || !is.ModTime().Equal(was.info.ModTime())
+	changed := err != nil || !os.SameFile(is, was.info) || is.Mode() != was.info.Mode() || is.Size() != was.info.Size() || !is.ModTime().Equal(was.info.ModTime())
 	if was.owner != nil {
 		return changed && b.rests(was.owner)
 	}
@@ -345,7 +387,7 @@ func (b *watched) forged() ([]string, error) {
 		if filepath.Ext(name) != ".json" || b.files[name].still(name) {
 			continue
 		}
-		if text, err := regular.ReadPath(name); err == nil && len(text) > 0 && !json.Valid(text) {
+		if text, _, err := digested(name); err == nil && len(text) > 0 && !json.Valid(text) {
 			out = append(out, name)
 		}
 	}
