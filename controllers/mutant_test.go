@@ -264,6 +264,7 @@ var faults = []mutants.Mutant{
 	{"a run that does not count begins a DAG again", "dags/node.go", "if f.overruled(i, run) && (f", "if f.overruled(i, run) {\n\t\tf.recs[i].starts(run.StartedAt, f.known(i))\n\t}\n\tif f.overruled(i, run) && (f"},
 	{"a text of a run of before is judged late", "dags/fold.go", "f.judgeAll() // a run of its namesake may have had a text", "_ = a"},
 	{"a schedule is not told that its group is free", "dags/concurrency.go", "|| hasClaims(e) || hasTimes(e)) {", "|| hasClaims(e)) {"},
+	{"who cancelled a node is forgotten", "dags/concurrency.go", "was.State == schemas.NodeCancelled && was.Reason", "false && was.Reason", "TestRandomControlHistories"},
 	{"foreign claims are ignored", "admission/admit.go", "\t\tu.foreign++\n", ""},
 }
 
