@@ -67,6 +67,17 @@ func (c *controlChaos) control() {
 		c.now = c.now.Add(time.Duration(c.r.IntN(90)) * time.Second)
 		c.note("now %s", c.now.Format(time.RFC3339Nano))
 		c.wake()
+	case 11:
+		c.lose(pick(c.r, schemas.DAGKind.Ref(fmt.Sprintf("d%d", i)), schemas.DAGKind.Ref("callee"), schemas.SessionKind.Ref(fmt.Sprintf("s%d", i))))
+	}
+}
+
+// lose has an object lose its status: its file is removed, or it cannot be read.
+func (c *chaos) lose(ref schemas.Ref) {
+	if e := c.entries[ref]; e != nil && e.HasStatus() {
+		c.note("the status of %s is lost", ref)
+		c.entry(ref).SetStatus(nil)
+		c.lost = true
 	}
 }
 

@@ -29,6 +29,7 @@ type sim struct {
 	specs   map[string]schemas.Decoded // by path
 	entries map[schemas.Ref]*state.Entry
 	dirty   map[schemas.Ref]bool
+	lost    bool // an object lost its status: all are decided
 	last    settle.Decision
 	decider settle.Decider // as a run has it: it decides over all trees
 	deriver derive.Deriver
@@ -195,6 +196,9 @@ func (s *sim) settle() settle.Decision {
 	s.relate()
 	t := s.tree()
 	dirty := slices.SortedFunc(maps.Keys(s.dirty), schemas.Ref.Compare)
+	if s.lost {
+		s.lost, dirty = false, nil
+	}
 	s.decider.Only = s.only
 	if s.checks {
 		s.decider.Settle(t, s.now.Add(time.Hour), dirty) // nobody takes it over

@@ -450,6 +450,44 @@ func TestWatchFollowsHints(t *testing.T) {
 	})
 }
 
+// TestLostStatus: what waits for an object is decided again when the object loses its status, which alone says what waits for it.
+func TestLostStatus(t *testing.T) {
+	for _, lose := range []func(string) error{os.Remove, func(path string) error { return os.WriteFile(path, []byte("{"), 0o644) }} {
+		synctest.Test(t, func(t *testing.T) {
+			const group = "  session: work\n  concurrency: {group: g}\n  nodes:\n    - {name: %s, run: [x]}"
+			dir := tree(t, "    - {name: none, run: [x]}")
+			put(t, dir, "specs/dags/job.yaml", fmt.Sprintf(envelope, "DAG", "job", fmt.Sprintf(group, "slow")))
+			a := newActor(func(node string, _ int) (time.Duration, string) {
+				return map[bool]time.Duration{true: time.Hour, false: time.Second}[node == "slow"], schemas.OutcomeSucceeded
+			})
+			hints := make(chan Hint)
+			ctx, stop := context.WithCancel(t.Context())
+			go func() {
+				defer stop()
+				time.Sleep(time.Minute)
+				put(t, dir, "specs/dags/next.yaml", fmt.Sprintf(envelope, "DAG", "next", fmt.Sprintf(group, "waits")))
+				hints <- Hint{Paths: []string{"specs/dags/next.yaml"}}
+				time.Sleep(time.Minute)
+				if got := a.done(); len(got) > 0 {
+					t.Errorf("%q did not wait", got)
+				}
+				putDAG(t, dir, "    - {name: slow, run: [x]}") // it leaves the group
+				if err := lose(filepath.Join(dir, "state/dags/job.json")); err != nil {
+					t.Error(err)
+				}
+				hints <- Hint{Paths: []string{"specs/dags/job.yaml", "state/dags/job.json"}}
+				time.Sleep(time.Minute)
+			}()
+			if _, err := newLoop(t, dir, a).Watch(ctx, hints); err != nil {
+				t.Fatal(err)
+			}
+			if got := a.done(); !slices.Equal(got, []string{"waits Succeeded"}) {
+				t.Errorf("ran %q", got)
+			}
+		})
+	}
+}
+
 // TestWatcherSleepsWhileARunGoesOn counts the turns of a watcher during a run that is longer than its commit delay.
 func TestWatcherSleepsWhileARunGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

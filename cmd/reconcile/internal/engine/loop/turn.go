@@ -266,9 +266,22 @@ func (s *run) useTree(tree *state.Tree, refs []schemas.Ref, err error) error {
 		s.dirty = nil // every decision may depend on them
 		s.memoryState = memoryStale
 	}
+	if slices.ContainsFunc(refs, func(ref schemas.Ref) bool { return lostStatus(s.tree, tree, ref) }) {
+		s.dirty = nil // nothing says any more what waits for the object
+	}
 	s.tree = tree
 	s.touch(refs...)
 	return nil
+}
+
+// lostStatus reports whether the status of an object that is still there was removed, or cannot be read any more.
+func lostStatus(was, is *state.Tree, ref schemas.Ref) bool {
+	e := is.Entry(ref)
+	if e == nil || e.HasStatus() {
+		return false
+	}
+	before := was.Entry(ref)
+	return before != nil && before.HasStatus()
 }
 
 // inputsChanged reports whether inputs of nodes that are about to start changed since the decision, because of an
