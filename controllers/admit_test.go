@@ -38,8 +38,8 @@ func newPool(t *testing.T, cpus int, wanted []settle.Effect) *pool {
 		running: map[string]map[string]bool{}, now: benchNow, seen: map[string]*admission.Turns{},
 		waits: map[string]state.Wait{}}
 	for _, e := range wanted {
-		p.entries[e.Owner.Name] = &state.Entry{Ref: e.Owner, Object: &schemas.Object{Ref: e.Owner,
-			Refs: []schemas.Reference{{To: schemas.SessionKind.Ref(e.Session)}}}}
+		p.entries[e.Owner.Name] = &state.Entry{Ref: e.Owner, Object: schemas.NewObject(schemas.DAGKind, schemas.Metadata{Name: e.Owner.Name}, "", "",
+			fmt.Appendf(nil, `{"session":%q}`, e.Session), []schemas.Reference{{To: schemas.SessionKind.Ref(e.Session)}})}
 	}
 	return p
 }
@@ -103,19 +103,31 @@ func (p *pool) admit(process string, lookahead int) {
 	}
 }
 
-// foreign counts the claims of other processes, by group.
+// foreign counts the claims of other processes, by group that a wanted effect is in.
 func (p *pool) foreign(process string) map[string]int {
-	counts := map[string]int{}
+	counts, in := map[string]int{}, map[string]bool{}
+	for _, e := range p.wanted {
+		for _, g := range e.Groups {
+			in[g.Name] = true
+		}
+	}
 	for other, list := range p.claimed {
 		for _, e := range list {
 			if other != process {
 				for _, g := range e.Groups {
-					counts[g.Name]++
+					if in[g.Name] {
+						counts[g.Name]++
+					}
 				}
 			}
 		}
 	}
 	return counts
+}
+
+// unwant has a running effect ended: no decision wants it any more, and its program has time to end.
+func (p *pool) unwant(key string) {
+	p.wanted = slices.DeleteFunc(slices.Clone(p.wanted), func(e settle.Effect) bool { return e.Key == key })
 }
 
 // start starts what may run, as the runner's rule says.
@@ -204,7 +216,7 @@ func (p *pool) limits() {
 }
 
 // TestAdmitKeepsLimits lets random processes claim, start and finish random effects: no limit is ever exceeded, and
-// whenever nothing runs although something is wanted, some process can start something.
+// whenever nothing runs although something is wanted, some process can start something. What is not wanted any more takes its time to end.
 func TestAdmitKeepsLimits(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 2))
@@ -216,11 +228,16 @@ func TestAdmitKeepsLimits(t *testing.T) {
 				t.Fatalf("seed %d: %d of %d effects never ran", seed, len(p.wanted), total)
 			}
 			process := pick(r, processes...)
-			switch r.IntN(3) {
-			case 0:
+			switch r.IntN(13) {
+			case 0, 1, 2, 3:
 				p.admit(process, r.IntN(4))
-			case 1:
+			case 4, 5, 6, 7:
 				p.start(process)
+			case 8:
+				if keys := p.keys(); len(keys) > 0 {
+					_, key, _ := strings.Cut(pick(r, keys...), " ")
+					p.unwant(key)
+				}
 			default:
 				if keys := p.keys(); len(keys) > 0 {
 					process, key, _ := strings.Cut(pick(r, keys...), " ")
@@ -252,7 +269,7 @@ func randomEffects(r *rand.Rand) []settle.Effect {
 				e := settle.Effect{Key: fmt.Sprintf("dags/%s/n%d-0-1", dag, n), Owner: schemas.DAGKind.Ref(dag), Session: session, Rank: r.IntN(3),
 					Groups: []settle.Group{{Name: "tasks"}, {Name: "session/" + session, Limit: 2}, {Name: "dag/" + dag, Limit: limit}}}
 				if r.IntN(3) == 0 {
-					e.Groups = append(e.Groups, settle.Group{Name: "agent/engineer", Limit: 1})
+					e.Agent, e.Groups = "engineer", append(e.Groups, settle.Group{Name: "agent/engineer", Limit: 1})
 				}
 				out = append(out, e)
 			}

@@ -10,6 +10,8 @@ import (
 var faults = []mutants.Mutant{
 	{"a success under another key counts", "dags/node.go",
 		"if run.NodeKey == f.b.Keys[i] {", "if run.NodeKey != \"\" {"},
+	{"what is being ended has no place", "admission/admit.go", "if c.Process == self {", "if c.Process != \"\" {"},
+	{"what is being ended touches nothing", "admission/admit.go", "spec.Node(c.Node) != nil {", "false {"},
 	{"a large commit lands unseen", "dags/node.go", "case f.heldBack(i) != \"\" && f.waitsForApproval(i):", "case false:"},
 	{"a commit lands by the approval of another one", "dags/land_preview.go", "o.Text(\"commit\", w.Commit)", "_ = w.Commit"},
 	{"a session is being mended while a person is waited for", "sessions/quality.go", "j.Class = settle.ClassWaiting", "j.Class = settle.ClassWorking"},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/controllers/budgets"
+	"reconcile.dev/reconcile/controllers/dags/plan"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -16,7 +17,8 @@ import (
 // is the limit of groups that name none (0); lookahead is how many more than can run at once may be claimed, so that
 // the process need not come back for each. Of what only does not select, nothing is claimed.
 //
-// A process runs at most limit − (claims of others) effects of a group. Admit keeps the sum over all processes within
+// A process runs at most limit − (claims of others) effects of a group, wanted or not: a program that is being ended has its places
+// until its claim is gone. Admit keeps the sum over all processes within
 // the limit, and keeps them from blocking each other, by looking ahead only where no other process has claims or waits: as soon as
 // two processes share a group, their claims together stay within its limit, so each of them can run all of its own, and each
 // gets its part of the places that it waits for (see [Turns]). It must be called, and the claims and what the process waits for put on
@@ -32,13 +34,15 @@ func Admit(t *state.Tree, wanted []*settle.Effect, only *settle.Selection, self 
 	ledger *budgets.Ledger, turns *Turns, now time.Time) []settle.Effect {
 	turns.Lacks, turns.Foreign = map[string]int{}, map[string]int{}
 	a := &admission{cpus: cpus, ledger: ledger, lookahead: lookahead, groups: map[string]*usage{}, turns: turns,
-		selected: only.In(t), touched: touched{}}
+		selected: only.In(t), touched: touched{}, wanted: map[string]bool{}}
 	var waiting []*settle.Effect
 	for _, e := range wanted {
 		if a.waits(t, e, self) {
 			waiting = append(waiting, e)
 		}
 	}
+	turns.follow(t)
+	a.countEnding(t, self)
 	for name, u := range a.groups {
 		if u.foreign > 0 {
 			turns.Foreign[name] = u.foreign
@@ -79,6 +83,7 @@ type admission struct {
 	owners          []owner // of wanted effects
 	selected        func(owner schemas.Ref, node string) bool
 	touched         touched
+	wanted          map[string]bool // the claimed effects that are wanted, by key
 	ledger          *budgets.Ledger
 	crowded         bool // other processes have claims, or wait
 }
@@ -108,6 +113,7 @@ func (a *admission) waits(t *state.Tree, e *settle.Effect, self string) bool {
 	}
 	claimed := c != nil
 	if claimed {
+		a.wanted[e.Key] = true
 		a.touched.add(e.Touches)
 	}
 	waits := !claimed && a.selected(e.Owner, e.Node)
@@ -115,6 +121,31 @@ func (a *admission) waits(t *state.Tree, e *settle.Effect, self string) bool {
 		a.touched.add(e.Holds)
 	}
 	return waits
+}
+
+// countEnding counts the claims that no wanted effect has: their programs have time to end. It counts what they touch, and of other
+// processes their places. The runner counts those of this process.
+func (a *admission) countEnding(t *state.Tree, self string) {
+	for _, e := range a.turns.claimed {
+		for i := range e.Claims {
+			c := &e.Claims[i]
+			if a.wanted[c.Key] {
+				continue
+			}
+			if spec := state.SpecOf[*schemas.DAGSpec](e); spec != nil && spec.Node(c.Node) != nil {
+				a.touched.add(plan.TouchedPaths(spec.Node(c.Node).Touches))
+			}
+			if c.Process == self {
+				continue
+			}
+			for _, g := range GroupsOf(t, e, ownerSession(e), c) {
+				if u := a.groups[g.Name]; u != nil {
+					u.foreign++
+					u.of[c.Process]++
+				}
+			}
+		}
+	}
 }
 
 // room reports whether one more claim fits into a group.
@@ -136,9 +167,8 @@ type owner struct {
 	*share // of its session
 }
 
-// remember adds what claims and records say to the turns: those of DAGs that changed, and those of the other owners.
+// remember adds what claims and records of owners other than DAGs say to the turns.
 func (a *admission) remember(t *state.Tree) {
-	a.turns.follow(t)
 	for _, o := range a.owners {
 		if e := t.Entry(o.Ref); e != nil {
 			a.turns.see(o.share, e)

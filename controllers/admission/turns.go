@@ -20,8 +20,10 @@ type Turns struct {
 	Foreign map[string]int
 
 	shares map[string]*share
-	now    int64       // the virtual time: when in it the latest start of any session was
-	tree   *state.Tree // the last one that was looked at
+	// claimed are the objects with claims.
+	claimed map[schemas.Ref]*state.Entry
+	now     int64       // the virtual time: when in it the latest start of any session was
+	tree    *state.Tree // the last one that was looked at
 }
 
 func (t *Turns) of(session string) *share {
@@ -36,11 +38,16 @@ func (t *Turns) of(session string) *share {
 	return s
 }
 
-// follow adds the claims and records of the DAGs that changed since the last tree.
+// follow adds the claims and records of the objects that changed since the last tree.
 func (t *Turns) follow(tree *state.Tree) {
 	if t.tree == nil || !tree.SameBase(t.tree) {
 		t.begin(tree)
 	} else {
+		for _, kind := range performers {
+			for was, is := range tree.Since(t.tree, kind) {
+				t.noteClaims(was, is)
+			}
+		}
 		for _, e := range tree.Since(t.tree, schemas.DAGKind.Name) {
 			if session := sessionOf(e); session != "" {
 				t.see(t.of(session), e)
@@ -50,9 +57,24 @@ func (t *Turns) follow(tree *state.Tree) {
 	t.tree = tree
 }
 
+// noteClaims notes whether an object has claims; is is nil for one that was removed.
+func (t *Turns) noteClaims(was, is *state.Entry) {
+	if is != nil && len(is.Claims) > 0 {
+		t.claimed[is.Ref] = is
+	} else if was != nil {
+		delete(t.claimed, was.Ref)
+	}
+}
+
 // begin looks at the DAGs of a tree that have not ended, and in each session at those that ended last: they have its latest starts.
 func (t *Turns) begin(tree *state.Tree) {
 	const latest = 8
+	t.claimed = map[schemas.Ref]*state.Entry{}
+	for _, kind := range performers {
+		for _, e := range tree.Active(kind) {
+			t.noteClaims(nil, e)
+		}
+	}
 	ended := map[string][]*state.Entry{}
 	for _, e := range tree.Active(schemas.DAGKind.Name) {
 		session := sessionOf(e)
@@ -80,16 +102,4 @@ func (t *Turns) see(s *share, e *state.Entry) {
 	for i := range e.Claims {
 		t.now = max(t.now, s.had(&e.Claims[i].Run))
 	}
-}
-
-// sessionOf is the session of a DAG; "" for none, and without a usable spec. It decodes nothing.
-func sessionOf(e *state.Entry) string {
-	if e != nil && e.Object != nil {
-		for _, r := range e.Object.Refs {
-			if r.To.Kind == schemas.SessionKind.Name {
-				return r.To.Name
-			}
-		}
-	}
-	return ""
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"reconcile.dev/reconcile/controllers/admission"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
@@ -59,7 +60,7 @@ func keepStatus(in settle.In, f *provisional) settle.Out {
 	for i := range in.Claims {
 		if c := &in.Claims[i]; !c.StartedAt.IsZero() {
 			out.Effects = append(out.Effects, settle.Effect{Key: c.Key, Owner: in.Ref, Node: c.Node, NodeKey: c.NodeKey, Seq: c.Seq,
-				Agent: c.Agent, Groups: []settle.Group{{Name: settle.TasksGroup}, {Name: settle.AgentGroup + c.Agent}}})
+				Agent: c.Agent, Groups: admission.GroupsOf(in.Tree, in.Entry, "", c)})
 		}
 	}
 	return out

@@ -127,7 +127,7 @@ func (f *fold) landEffect(i int32) settle.Effect {
 	session := f.b.SessionSpec()
 	e := f.b.Effect(f.p, i, f.agentOf(i))
 	e.NodeKey, e.Seq, e.Agent, e.Touches, e.Holds = landKey(f.b.Keys[i]), 1, "", nil, e.Touches
-	e.Groups = []settle.Group{{Name: "land/" + session.Branch, Limit: 1}}
+	e.Groups = []settle.Group{{Name: settle.LandGroup + session.Branch, Limit: 1}}
 	if r.land.claim != nil {
 		e.Key, e.Seq = r.land.claim.Key, r.land.claim.Seq
 		return e

@@ -110,7 +110,7 @@ func (f *fold) tryNotice(n *schemas.Notice, of *schemas.Notification) time.Time 
 // noticeEffect is the next attempt of a notice; i is its place in the field.
 func (f *fold) noticeEffect(st *schemas.DAGStatus, n *schemas.Notice, of *schemas.Notification, i int) settle.Effect {
 	e := settle.Effect{Owner: f.Ref, Session: f.p.Spec.Session, Node: n.On, NodeKey: n.Key, Seq: 1, Weight: f.b.SessionSpec().Weight,
-		Groups: []settle.Group{{Name: "notifications", Limit: mostNotices}}, Rank: schemas.Priority(schemas.High).Rank(),
+		Groups: []settle.Group{{Name: settle.NoticesGroup, Limit: mostNotices}}, Rank: schemas.Priority(schemas.High).Rank(),
 		QueuedAt: st.FinishedAt}
 	for _, r := range f.nodeRuns(n.On) {
 		if r.NodeKey == n.Key {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"reconcile.dev/reconcile/controllers/admission"
 	"reconcile.dev/reconcile/controllers/agentio"
 	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/breaker"
@@ -236,15 +237,8 @@ func frozen(t *state.Tree, e *state.Entry, session string) []settle.Effect {
 		if c.StartedAt.IsZero() {
 			continue // what only waits for a place does not start any more
 		}
-		groups := []settle.Group{{Name: settle.TasksGroup}, {Name: "session/" + session}, {Name: "dag/" + e.Name}}
-		if c.Agent != "" {
-			groups = append(groups, settle.Group{Name: settle.AgentGroup + c.Agent})
-		}
-		if agents.IsEngineer(t, c.Agent) {
-			groups = append(groups, settle.Group{Name: "engineers"}, settle.Group{Name: "session/" + session + "/engineers"})
-		}
 		out = append(out, settle.Effect{Key: c.Key, Owner: e.Ref, Session: session, Node: c.Node, NodeKey: c.NodeKey, Seq: c.Seq,
-			Agent: c.Agent, Groups: groups})
+			Agent: c.Agent, Groups: admission.GroupsOf(t, e, session, c)})
 	}
 	return out
 }

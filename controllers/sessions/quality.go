@@ -242,7 +242,7 @@ func (v *verification) want(step, commit string) {
 	}
 	key, limits := v.key(step), v.Tree.Settings().Limits
 	e := settle.Effect{Owner: v.Ref, Session: v.Name, Node: step, NodeKey: key, Seq: 1, Rank: v.spec.Priority.Rank(), Ageing: limits.Ageing.Std(), Weight: v.spec.Weight,
-		Groups: []settle.Group{{Name: settle.TasksGroup, Limit: limits.ConcurrentTasks, Load: limits.Load}, {Name: "session/" + v.Name, Limit: v.spec.MaxConcurrentTasks}}}
+		Groups: []settle.Group{{Name: settle.TasksGroup, Limit: limits.ConcurrentTasks, Load: limits.Load}, {Name: settle.SessionGroup + v.Name, Limit: v.spec.MaxConcurrentTasks}}}
 	for _, r := range v.Runs() {
 		if r.Node == step && r.NodeKey == key {
 			e.Seq = max(e.Seq, r.Seq+1)

@@ -490,8 +490,22 @@ func Variables(env schemas.Env) (texts []string, from []Variable) {
 // TasksGroup is the group that every effect is in.
 const TasksGroup = "tasks"
 
-// AgentGroup begins the name of the group of all runs of one agent.
-const AgentGroup = "agent/"
+// AgentGroup begins the name of the group of all runs of one agent, RoleGroup of all agents with a role, SessionGroup of a session,
+// DAGGroup of a DAG, and LandGroup of what lands on a branch.
+const (
+	AgentGroup   = "agent/"
+	RoleGroup    = "role/"
+	SessionGroup = "session/"
+	DAGGroup     = "dag/"
+	LandGroup    = "land/"
+)
+
+// EngineersGroup is the group of all engineers; in a session, it ends the name of the group of its engineers. NoticesGroup is that of
+// notifications.
+const (
+	EngineersGroup = "engineers"
+	NoticesGroup   = "notifications"
+)
 
 // ClaimOf finds a claim; claims are sorted by key.
 func ClaimOf(e *state.Entry, key string) *state.Claim {

@@ -135,20 +135,20 @@ func rankOf(n *schemas.Node, s *schemas.SessionSpec) int {
 func (b *Binding) groupsOf(p *Plan, name string, agent *schemas.AgentSpec) []settle.Group {
 	session := b.SessionSpec()
 	gs := []settle.Group{{Name: settle.TasksGroup, Limit: b.settings.Limits.ConcurrentTasks, Load: b.settings.Limits.Load},
-		{Name: "session/" + p.Spec.Session, Limit: session.MaxConcurrentTasks}}
+		{Name: settle.SessionGroup + p.Spec.Session, Limit: session.MaxConcurrentTasks}}
 	if most := p.Spec.Policy.MaxConcurrency; most > 0 {
-		gs = append(gs, settle.Group{Name: "dag/" + p.Name, Limit: most})
+		gs = append(gs, settle.Group{Name: settle.DAGGroup + p.Name, Limit: most})
 	}
 	if agent == nil {
 		return gs
 	}
 	gs = append(gs, settle.Group{Name: settle.AgentGroup + name, Limit: agent.Concurrency})
 	if most := b.settings.Limits.Roles[agent.Role]; most > 0 {
-		gs = append(gs, settle.Group{Name: "role/" + agent.Role, Limit: most})
+		gs = append(gs, settle.Group{Name: settle.RoleGroup + agent.Role, Limit: most})
 	}
 	if agent.Role == schemas.RoleEngineer {
-		gs = append(gs, settle.Group{Name: "engineers", Limit: b.settings.Limits.Engineers},
-			settle.Group{Name: "session/" + p.Spec.Session + "/engineers", Limit: session.MaxEngineers})
+		gs = append(gs, settle.Group{Name: settle.EngineersGroup, Limit: b.settings.Limits.Engineers},
+			settle.Group{Name: settle.SessionGroup + p.Spec.Session + "/" + settle.EngineersGroup, Limit: session.MaxEngineers})
 	}
 	return gs
 }
@@ -157,7 +157,7 @@ func (b *Binding) groupsOf(p *Plan, name string, agent *schemas.AgentSpec) []set
 func withCalls(gs []settle.Group, p *Plan, node string) []settle.Group {
 	for _, c := range p.Spec.CallsOf(node) {
 		if c.MaxConcurrency > 0 {
-			gs = append(slices.Clip(gs), settle.Group{Name: "dag/" + p.Name + "/" + c.Node, Limit: c.MaxConcurrency})
+			gs = append(slices.Clip(gs), settle.Group{Name: settle.DAGGroup + p.Name + "/" + c.Node, Limit: c.MaxConcurrency})
 		}
 	}
 	return gs

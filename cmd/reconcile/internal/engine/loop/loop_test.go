@@ -424,6 +424,38 @@ func TestSecondLoopSeesTheEndOfWhatIsCancelled(t *testing.T) {
 	})
 }
 
+// TestEndingRunsHaveTheirPlaces has an action cancel what the first of two loops runs, which takes a while to end: what the second one has
+// to start waits for its place.
+func TestEndingRunsHaveTheirPlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := tree(t, "    - {name: slow, run: [x]}")
+		put(t, dir, "specs/sessions/work.yaml", fmt.Sprintf(envelope, "Session", "work", "  maxConcurrentTasks: 1"))
+		put(t, dir, "specs/dags/other.yaml", fmt.Sprintf(envelope, "DAG", "other", "  session: work\n  nodes:\n    - {name: next, run: [x]}"))
+		time.AfterFunc(10*time.Second, func() {
+			put(t, dir, "specs/actions/stop.yaml", fmt.Sprintf(envelope, "Action", "stop", "  {target: dag/job, verb: cancel}"))
+		})
+		var runs [2]schemas.Run
+		var wg sync.WaitGroup
+		for i, dag := range []string{"job", "other"} {
+			a := newActor(always(time.Minute, schemas.OutcomeSucceeded))
+			a.grace, a.edit = 20*time.Second, func(r *schemas.Run) { runs[i] = *r }
+			l := newLoop(t, dir, a)
+			l.Only = &settle.Selection{DAG: dag}
+			wg.Go(func() {
+				<-time.After(time.Duration(i) * time.Second)
+				if _, err := l.Once(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if slow, next := &runs[0], &runs[1]; slow.Outcome != schemas.OutcomeCancelled || next.Outcome != schemas.OutcomeSucceeded ||
+			next.StartedAt.Before(slow.FinishedAt.Time) {
+			t.Errorf("slow ended at %s (%s), and next started at %s (%s)", slow.FinishedAt, slow.Outcome, next.StartedAt, next.Outcome)
+		}
+	})
+}
+
 func TestWatchFollowsHints(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := tree(t, "    - {name: a, run: [x]}")
