@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/actions"
 	"reconcile.dev/reconcile/controllers/sessions"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/controllers/spans"
@@ -448,7 +449,7 @@ func (f *fold) sessionActions() []schemas.AppliedAction {
 	var out []schemas.AppliedAction
 	if e := f.Tree.Entry(schemas.SessionKind.Ref(f.p.Spec.Session)); e != nil {
 		if st, ok := e.Status().(*schemas.SessionStatus); ok {
-			out = slices.Clone(st.Actions)
+			out = slices.Clone(actions.Kept(f.Tree, st.Actions)) // as the session is about to keep them
 		}
 	}
 	if s := sessions.SlotsOf(f.World).SlotOf(f.p.Spec.Session); s != nil {
