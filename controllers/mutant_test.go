@@ -267,7 +267,7 @@ var faults = []mutants.Mutant{
 	{"a text of a run of before is judged late", "dags/fold.go", "f.judgeAll() // a run of its namesake may have had a text", "_ = a"},
 	{"a schedule is not told that its group is free", "dags/concurrency.go", "|| hasClaims(e) || hasTimes(e)) {", "|| hasClaims(e)) {"},
 	{"who cancelled a node is forgotten", "dags/concurrency.go", "was.State == schemas.NodeCancelled && was.Reason", "false && was.Reason", "TestRandomControlHistories"},
-	{"foreign claims are ignored", "admission/admit.go", "\t\tu.foreign++\n", ""},
+	{"foreign claims are ignored", "admission/admit.go", "default:\n\t\t\tu.foreign++\n", "default:\n"},
 }
 
 func TestMutants(t *testing.T) {
