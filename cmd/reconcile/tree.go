@@ -14,6 +14,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/regular"
 )
@@ -87,10 +88,7 @@ func (a *app) treeOfWorkspace() string {
 		return ""
 	}
 	here, err := realPath(".")
-	if err == nil {
-		here, err = filepath.Rel(workspace, here)
-	}
-	if err != nil || here == ".." || strings.HasPrefix(here, ".."+string(filepath.Separator)) {
+	if _, below := treepath.Below(workspace, here); err != nil || !below {
 		return ""
 	}
 	return root

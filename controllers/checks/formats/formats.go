@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/controllers/checks"
+	"reconcile.dev/reconcile/schemas/shorten"
 )
 
 // Limits of the input.
@@ -52,7 +53,7 @@ func sane(r checks.Range) checks.Range {
 // clean removes terminal escapes and control characters from a text, and bounds it.
 func clean(s string) string {
 	if len(s) > maxText {
-		s = s[:maxText] + "…"
+		s = shorten.Bytes(s, maxText) + "…"
 	}
 	if !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f || r == '\uFFFD' }) {
 		return strings.TrimSpace(s)

@@ -12,6 +12,7 @@ import (
 	"reconcile.dev/reconcile/controllers/budgets"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/shorten"
 )
 
 // Bind puts the plan of a DAG into its surroundings. All agents must be usable. inputs are the digests of the declared inputs, tools
@@ -211,7 +212,7 @@ func sessionContext(s *schemas.SessionSpec) string {
 		Metadata    map[string]any `json:"metadata,omitempty"`
 	}{s.Title, s.Description, s.Issue, s.Branch, s.Owner, s.Metadata}
 	if len(about.Description) > longestDescription {
-		about.Description = strings.ToValidUTF8(about.Description[:longestDescription], "") + "…"
+		about.Description = shorten.Bytes(about.Description, longestDescription) + "…"
 	}
 	data, err := json.Marshal(about)
 	const most = 96 << 10 // of a variable, with its name, Linux takes 128 KiB

@@ -25,6 +25,7 @@ import (
 	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/controllers/tools"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/regular"
 	"reconcile.dev/reconcile/state/worktree"
@@ -183,11 +184,11 @@ func (p *project) below(given string) (string, error) {
 	if err != nil {
 		return "", badRequest("%s: %v", given, regular.Cause(err))
 	}
-	rel, err := filepath.Rel(p.root, at)
-	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+	rel, ok := treepath.Below(p.root, at)
+	if !ok {
 		return "", badRequest("%s is outside of the project %s; use -C to name another project", given, p.root)
 	}
-	return filepath.ToSlash(rel), nil
+	return rel, nil
 }
 
 // inScope reports whether a file is one of those that were asked for.

@@ -11,6 +11,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/controllers/preview"
 	"reconcile.dev/reconcile/schemas/secrets"
+	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state/regular"
 	"reconcile.dev/reconcile/state/worktree"
 )
@@ -185,11 +186,11 @@ func (e Env) belowTop(top, p string) (string, error) {
 	if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
 		abs = filepath.Join(dir, filepath.Base(abs))
 	}
-	below, err := filepath.Rel(top, abs)
-	if err != nil || below == ".." || strings.HasPrefix(below, ".."+string(filepath.Separator)) {
+	below, ok := treepath.Below(top, abs)
+	if !ok {
 		return "", badRequest("%s is outside of the work tree %s", p, top)
 	}
-	return filepath.ToSlash(below), nil
+	return below, nil
 }
 
 // isWithin reports whether a path is one of some files, or below one of some folders; none mean all.

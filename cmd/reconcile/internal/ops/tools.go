@@ -20,6 +20,7 @@ import (
 	"reconcile.dev/reconcile/controllers/tools"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/secrets"
+	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -288,8 +289,8 @@ func (p *project) contains(at string) bool {
 	if err != nil || !filepath.IsAbs(at) {
 		return true
 	}
-	rel, err := filepath.Rel(p.root, at)
-	return err == nil && filepath.IsLocal(rel)
+	_, ok := treepath.Below(p.root, at)
+	return ok
 }
 
 // cached is a folder for the cache of a project: of its tree, or the user's where it has none.

@@ -12,6 +12,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/regular"
 )
@@ -105,8 +106,7 @@ func pathBelow(root, full string) (string, bool) {
 	if err1 != nil || err2 != nil {
 		return "", false
 	}
-	rel, err := filepath.Rel(a, b)
-	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel)
+	return treepath.Below(a, b)
 }
 
 // isSpecs reports whether spec files are read from a path.

@@ -17,6 +17,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/worktree"
 )
@@ -264,8 +265,8 @@ func (a *attempt) mayGrant(name, real string) error {
 
 // within reports whether path is dir, or below it.
 func within(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+	_, ok := treepath.Below(dir, path)
+	return ok
 }
 
 // proxyPort is the port of reconcile's own proxy for models, if the agent uses it; else 0.

@@ -2,7 +2,6 @@ package watch
 
 import (
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -75,11 +74,7 @@ func isLeftover(name string) bool {
 
 // rel returns the slash path of a file name below the root; false if it is outside.
 func (w *Watcher) rel(name string) (string, bool) {
-	r, err := filepath.Rel(w.root, name)
-	if err != nil || r == ".." || strings.HasPrefix(r, ".."+string(filepath.Separator)) {
-		return "", false
-	}
-	return filepath.ToSlash(r), true
+	return treepath.Below(w.root, name)
 }
 
 // skips reports whether a folder is one that Options.Skip names.

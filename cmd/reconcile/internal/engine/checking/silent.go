@@ -5,6 +5,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/controllers/tools"
+	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -25,12 +26,12 @@ func (c *Checker) silent(t tools.Discovered, tests []checks.Test) (out []string)
 		} else if real, err := filepath.EvalSymlinks(name); err == nil {
 			name = real
 		}
-		below, err := filepath.Rel(root, name)
-		if err != nil || !filepath.IsLocal(below) {
+		below, ok := treepath.Below(root, name)
+		if !ok {
 			continue
 		}
 		if text, err := regular.ReadPathUpTo(name, outputLimit); err == nil && tools.DeclaresTests(string(text)) {
-			out = append(out, filepath.ToSlash(below))
+			out = append(out, below)
 		}
 	}
 	return out

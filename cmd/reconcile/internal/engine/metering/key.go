@@ -13,6 +13,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -100,7 +101,7 @@ func (m *Meter) mayBeHere(ctx context.Context, name, file string) error {
 	if root, err = filepath.EvalSymlinks(root); err != nil {
 		return err
 	}
-	rel, below := within(root, file)
+	rel, below := treepath.Below(root, file)
 	switch {
 	case !below:
 		return nil
@@ -116,12 +117,6 @@ func (m *Meter) mayBeHere(ctx context.Context, name, file string) error {
 		return fmt.Errorf("%s is in the repository, and git does not ignore it; name it in .gitignore, or move it out", name)
 	}
 	return nil
-}
-
-// within returns the slash path of a file below a folder.
-func within(dir, file string) (rel string, ok bool) {
-	rel, err := filepath.Rel(dir, file)
-	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel)
 }
 
 // ignored reports whether git ignores a file of the tree, or a folder that it is in.

@@ -16,6 +16,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/acp"
 	"reconcile.dev/reconcile/controllers/permits"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -192,6 +193,6 @@ func below(dir, file string) (rel string, ok bool) {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
-	rel, err := filepath.Rel(dir, file)
-	return filepath.ToSlash(rel), err == nil && rel != "." && filepath.IsLocal(rel)
+	rel, ok = treepath.Below(dir, file)
+	return rel, ok && rel != "."
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state/disk"
 	"reconcile.dev/reconcile/state/regular"
 	"reconcile.dev/reconcile/state/worktree"
@@ -258,8 +259,8 @@ func (b *watched) changed(ctx context.Context, shared bool) ([]string, error) {
 // named sorts files, and names those in the tree by their paths below it.
 func (b *watched) named(files []string) []string {
 	for i, name := range files {
-		if rel, err := filepath.Rel(b.w.m.tree, name); err == nil && inside(b.w.m.tree, name) {
-			files[i] = filepath.ToSlash(rel)
+		if rel, ok := treepath.Below(b.w.m.tree, name); ok {
+			files[i] = rel
 		}
 	}
 	slices.Sort(files)

@@ -43,6 +43,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state/proc"
 )
 
@@ -135,8 +136,8 @@ func realParent(path string) string {
 
 // inside reports whether path is dir, or below it.
 func inside(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+	_, ok := treepath.Below(dir, path)
+	return ok
 }
 
 // repository opens the repository of the tree, with what is known of it from the last time.

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/shorten"
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -220,7 +221,7 @@ func search(f *Files, a *args) (string, error) {
 			}
 			line = strings.TrimRight(line, "\r\n")
 			if len(line) > longestHit {
-				line = strings.ToValidUTF8(line[:longestHit], "") + "…"
+				line = shorten.Bytes(line, longestHit) + "…"
 			}
 			hits = append(hits, fmt.Sprintf("%s:%d: %s", file, n, line))
 		}
