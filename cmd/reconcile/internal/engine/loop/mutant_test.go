@@ -15,7 +15,7 @@ var faults = []mutants.Mutant{
 	{"inputs are forgotten", "../../../../../state/base_diff.go", "\tu.inputs()\n", ""},
 	{"inputs are not looked at before a node starts", "turn.go", "if owner := s.tree.Entry(e.Owner); s.endedSinceScan && ",
 		"if owner := s.tree.Entry(e.Owner); false && "},
-	{"an object loses its status and nobody notices", "turn.go", "return before != nil && before.HasStatus()", "return false", "TestLostStatus"},
+	{"an object loses its status and nobody notices", "turn.go", "return before != nil && before.HasStatus()", "return before != nil && !before.HasStatus()", "TestLostStatus"},
 	{"the lock of the tree is kept over slow commands", "wait.go", "quick = time.After(startFor)", "quick = nil"},
 	{"outputs are forgotten", "../../../../../state/base_diff.go", "\tu.outputs()\n", ""},
 	{"what is gone is forgotten", "../../../../../state/base_diff.go", "if left--; !u.touchFormer(p, was.content) {", "if left--; was.content == 0 {"},
