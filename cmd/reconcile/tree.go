@@ -14,9 +14,9 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/regular"
+	"reconcile.dev/reconcile/state/worktree"
 )
 
 // treeNeed says whether a command needs a tree.
@@ -88,7 +88,7 @@ func (a *app) treeOfWorkspace() string {
 		return ""
 	}
 	here, err := realPath(".")
-	if _, below := treepath.Below(workspace, here); err != nil || !below {
+	if _, below := worktree.Within(workspace, here); err != nil || !below {
 		return ""
 	}
 	return root

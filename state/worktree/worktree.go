@@ -1,4 +1,4 @@
-// Package worktree finds the top of a git work tree, by the rules of git. It runs nothing and reads no object.
+// Package worktree finds the top of a git work tree, by the rules of git, and tells what is inside of a folder. It runs nothing and reads no object.
 package worktree
 
 import (

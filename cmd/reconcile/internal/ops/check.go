@@ -25,7 +25,6 @@ import (
 	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/controllers/tools"
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/regular"
 	"reconcile.dev/reconcile/state/worktree"
@@ -184,7 +183,7 @@ func (p *project) below(given string) (string, error) {
 	if err != nil {
 		return "", badRequest("%s: %v", given, regular.Cause(err))
 	}
-	rel, ok := treepath.Below(p.root, at)
+	rel, ok := worktree.Within(p.root, at)
 	if !ok {
 		return "", badRequest("%s is outside of the project %s; use -C to name another project", given, p.root)
 	}

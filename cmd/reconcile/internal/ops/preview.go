@@ -11,7 +11,6 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/controllers/preview"
 	"reconcile.dev/reconcile/schemas/secrets"
-	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state/regular"
 	"reconcile.dev/reconcile/state/worktree"
 )
@@ -186,7 +185,7 @@ func (e Env) belowTop(top, p string) (string, error) {
 	if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
 		abs = filepath.Join(dir, filepath.Base(abs))
 	}
-	below, ok := treepath.Below(top, abs)
+	below, ok := worktree.Within(top, abs)
 	if !ok {
 		return "", badRequest("%s is outside of the work tree %s", p, top)
 	}

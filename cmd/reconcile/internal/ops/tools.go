@@ -20,8 +20,8 @@ import (
 	"reconcile.dev/reconcile/controllers/tools"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/secrets"
-	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state/regular"
+	"reconcile.dev/reconcile/state/worktree"
 )
 
 // ToolsRequest requests the tools of a project.
@@ -289,7 +289,7 @@ func (p *project) contains(at string) bool {
 	if err != nil || !filepath.IsAbs(at) {
 		return true
 	}
-	_, ok := treepath.Below(p.root, at)
+	_, ok := worktree.Within(p.root, at)
 	return ok
 }
 

@@ -12,9 +12,9 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/regular"
+	"reconcile.dev/reconcile/state/worktree"
 )
 
 // ValidateRequest requests a validation of spec files.
@@ -106,7 +106,7 @@ func pathBelow(root, full string) (string, bool) {
 	if err1 != nil || err2 != nil {
 		return "", false
 	}
-	return treepath.Below(a, b)
+	return worktree.Within(a, b)
 }
 
 // isSpecs reports whether spec files are read from a path.

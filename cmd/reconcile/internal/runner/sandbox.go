@@ -17,7 +17,6 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/worktree"
 )
@@ -265,7 +264,7 @@ func (a *attempt) mayGrant(name, real string) error {
 
 // within reports whether path is dir, or below it.
 func within(dir, path string) bool {
-	_, ok := treepath.Below(dir, path)
+	_, ok := worktree.Within(dir, path)
 	return ok
 }
 

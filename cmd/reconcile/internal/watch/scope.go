@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/schemas/treepath"
+	"reconcile.dev/reconcile/state/worktree"
 )
 
 // scope is the set of watched paths: each with everything below it, existing or not. Slash paths below the root, cleaned,
@@ -74,7 +75,7 @@ func isLeftover(name string) bool {
 
 // rel returns the slash path of a file name below the root; false if it is outside.
 func (w *Watcher) rel(name string) (string, bool) {
-	return treepath.Below(w.root, name)
+	return worktree.Within(w.root, name)
 }
 
 // skips reports whether a folder is one that Options.Skip names.

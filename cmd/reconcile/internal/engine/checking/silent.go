@@ -5,8 +5,8 @@ import (
 
 	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/controllers/tools"
-	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state/regular"
+	"reconcile.dev/reconcile/state/worktree"
 )
 
 // silent lists the files that count as one test, which passed, though they declare tests. node --test says so of each file that ended well before a test
@@ -26,7 +26,7 @@ func (c *Checker) silent(t tools.Discovered, tests []checks.Test) (out []string)
 		} else if real, err := filepath.EvalSymlinks(name); err == nil {
 			name = real
 		}
-		below, ok := treepath.Below(root, name)
+		below, ok := worktree.Within(root, name)
 		if !ok {
 			continue
 		}

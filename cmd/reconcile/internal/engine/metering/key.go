@@ -13,8 +13,8 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state/regular"
+	"reconcile.dev/reconcile/state/worktree"
 )
 
 // longestKey bounds a key, in bytes.
@@ -101,7 +101,7 @@ func (m *Meter) mayBeHere(ctx context.Context, name, file string) error {
 	if root, err = filepath.EvalSymlinks(root); err != nil {
 		return err
 	}
-	rel, below := treepath.Below(root, file)
+	rel, below := worktree.Within(root, file)
 	switch {
 	case !below:
 		return nil

@@ -16,8 +16,8 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/acp"
 	"reconcile.dev/reconcile/controllers/permits"
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/worktree"
 )
 
 // DefaultWait is how long a person is waited for where a person may be there.
@@ -193,6 +193,6 @@ func below(dir, file string) (rel string, ok bool) {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
-	rel, ok = treepath.Below(dir, file)
+	rel, ok = worktree.Within(dir, file)
 	return rel, ok && rel != "."
 }

@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
-	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state/disk"
 	"reconcile.dev/reconcile/state/regular"
 	"reconcile.dev/reconcile/state/worktree"
@@ -259,7 +258,7 @@ func (b *watched) changed(ctx context.Context, shared bool) ([]string, error) {
 // named sorts files, and names those in the tree by their paths below it.
 func (b *watched) named(files []string) []string {
 	for i, name := range files {
-		if rel, ok := treepath.Below(b.w.m.tree, name); ok {
+		if rel, ok := worktree.Within(b.w.m.tree, name); ok {
 			files[i] = rel
 		}
 	}

@@ -43,8 +43,8 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state/proc"
+	"reconcile.dev/reconcile/state/worktree"
 )
 
 // Options configure a Manager. Warn, Sandbox and Secrets may be left out, and Self where nothing is verified.
@@ -136,7 +136,7 @@ func realParent(path string) string {
 
 // inside reports whether path is dir, or below it.
 func inside(dir, path string) bool {
-	_, ok := treepath.Below(dir, path)
+	_, ok := worktree.Within(dir, path)
 	return ok
 }
 

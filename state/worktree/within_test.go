@@ -1,11 +1,11 @@
-package treepath
+package worktree
 
 import (
 	"path/filepath"
 	"testing"
 )
 
-func TestBelow(t *testing.T) {
+func TestWithin(t *testing.T) {
 	for _, c := range []struct {
 		dir, file, want string
 		ok              bool
@@ -14,8 +14,8 @@ func TestBelow(t *testing.T) {
 		{"/a", "/ab", "", false}, {"/a", "/", "", false}, {"/a/b", "/a", "", false}, {"/a", "/a/../b", "", false}, {"/a", "a", "", false},
 	} {
 		dir, file := filepath.FromSlash(c.dir), filepath.FromSlash(c.file)
-		if got, ok := Below(dir, file); got != c.want || ok != c.ok {
-			t.Errorf("Below(%s, %s) = %q, %v; want %q, %v", dir, file, got, ok, c.want, c.ok)
+		if got, ok := Within(dir, file); got != c.want || ok != c.ok {
+			t.Errorf("Within(%s, %s) = %q, %v; want %q, %v", dir, file, got, ok, c.want, c.ok)
 		}
 	}
 }

@@ -1,10 +1,10 @@
-package treepath
+package worktree
 
 import "path/filepath"
 
-// Below returns the slash path of a file relative to a folder; ok is false if it is outside of the folder. The path of the folder
+// Within returns the slash path of a file relative to a folder; ok is false if it is outside of the folder. The path of the folder
 // itself is ".". Both are paths of this system, absolute or relative to the same folder, without links that matter.
-func Below(dir, file string) (rel string, ok bool) {
+func Within(dir, file string) (rel string, ok bool) {
 	rel, err := filepath.Rel(dir, file)
 	if err != nil || !filepath.IsLocal(rel) {
 		return "", false
