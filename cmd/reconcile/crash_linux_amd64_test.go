@@ -205,19 +205,3 @@ func outcomeOf(root string) (string, error) {
 	}
 	return listing, nil
 }
-
-func firstDifference(want, got string) string {
-	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
-	var b strings.Builder
-	for _, line := range w {
-		if !strings.Contains(got, line) {
-			fmt.Fprintf(&b, "missing: %s\n", line)
-		}
-	}
-	for _, line := range g {
-		if !strings.Contains(want, line) {
-			fmt.Fprintf(&b, "added:   %s\n", line)
-		}
-	}
-	return b.String()
-}

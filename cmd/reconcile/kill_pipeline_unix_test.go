@@ -342,3 +342,19 @@ func eachJSON[T any](root, pattern string, do func(T) error) error {
 	}
 	return nil
 }
+
+func firstDifference(want, got string) string {
+	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
+	var b strings.Builder
+	for _, line := range w {
+		if !strings.Contains(got, line) {
+			fmt.Fprintf(&b, "missing: %s\n", line)
+		}
+	}
+	for _, line := range g {
+		if !strings.Contains(want, line) {
+			fmt.Fprintf(&b, "added:   %s\n", line)
+		}
+	}
+	return b.String()
+}
