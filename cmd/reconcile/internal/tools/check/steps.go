@@ -76,6 +76,7 @@ func steps() []step {
 		{name: "modules", about: "go.mod and go.sum are tidy, and the modules are what they were when they were added",
 			run: commands([]string{"go", "mod", "tidy", "-diff"}, []string{"go", "mod", "verify"})},
 		{name: "vet", about: "go vet finds nothing", run: commands([]string{"go", "vet", "./..."}), quick: true},
+		{name: "platforms", about: "go vet finds nothing for macOS and Windows, tests included; only when it is named", run: vetPlatforms, asked: true},
 		{name: "staticcheck", about: "staticcheck finds nothing", run: commands(tools("staticcheck", "./..."))},
 		{name: "workflows", about: "actionlint finds nothing in .github/workflows", run: commands(tools("actionlint"))},
 		{name: "generated", about: "schemas and pages are what the Go types say",
@@ -117,6 +118,18 @@ func (c *checker) command(ctx context.Context, argv []string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env = c.root, c.env
 	return cmd
+}
+
+// vetPlatforms has go vet look at the code for the other systems that a release is for.
+func vetPlatforms(ctx context.Context, c *checker) result {
+	for _, system := range []string{"darwin", "windows"} {
+		cmd := c.command(ctx, []string{"go", "vet", "./..."})
+		cmd.Env = append(cmd.Environ(), "GOOS="+system)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return failed(fmt.Sprintf("GOOS=%s go vet ./...: %v\n%s", system, err, out))
+		}
+	}
+	return passed()
 }
 
 // output runs a command and returns its output, or an error with its error output.
