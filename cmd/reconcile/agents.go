@@ -118,3 +118,115 @@ func (a *app) budget(ctx context.Context, q ops.BudgetRequest) error {
 	}
 	return cmp.Or(render.BudgetText(a.stdout, a.palette(), b), err)
 }
+
+func newWorkspaceCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "workspace",
+		Short: "List, look into and delete the folders in which agents work",
+		Long: `An agent with workspace: clone (or worktree) works in a folder of its own, outside of the repository. NAME is the name of a
+workspace, the beginning of it, or the node that works there (build, or dag/checks:build).`,
+		Example: "  reconcile workspace list",
+		RunE:    noSubcommand,
+	}
+	cmd.AddCommand(
+		&cobra.Command{
+			Use: "list", Aliases: []string{"ls"}, Short: "List the workspaces of the tree", Args: arguments(0, 0, ""),
+			Example: "  reconcile workspace list\n  reconcile workspace list -o json",
+			RunE:    func(cmd *cobra.Command, _ []string) error { return a.listWorkspaces(cmd.Context()) },
+		},
+		&cobra.Command{
+			Use: "open NAME", Short: "Print the path of a workspace, for example to enter it", Args: arguments(1, 1, "the name of a workspace"),
+			Example: `  cd "$(reconcile workspace open build)"`,
+			RunE:    func(cmd *cobra.Command, args []string) error { return a.openWorkspace(cmd.Context(), args[0]) },
+		},
+		&cobra.Command{
+			Use: "diff NAME", Short: "Show what changed in a workspace since the commit that it was made from", Args: arguments(1, 1, "the name of a workspace"),
+			Example: "  reconcile workspace diff build",
+			RunE:    func(cmd *cobra.Command, args []string) error { return a.diffWorkspace(cmd.Context(), args[0]) },
+		},
+		&cobra.Command{
+			Use: "drop NAME", Short: "Delete a workspace; what is not committed there is kept in a reference", Args: arguments(1, 1, "the name of a workspace"),
+			Long: `Delete a workspace. What is not committed there is first committed to refs/reconcile/parked/NAME in the repository. A
+workspace in which a run works is not deleted.`,
+			Example: "  reconcile workspace drop build\n  git show refs/reconcile/parked/checks.build-0123456789abcdef-1",
+			RunE:    func(cmd *cobra.Command, args []string) error { return a.dropWorkspace(cmd.Context(), args[0]) },
+		},
+	)
+	return cmd
+}
+
+func (a *app) listWorkspaces(ctx context.Context) error {
+	list, err := ops.Workspaces(ctx, a.env())
+	return a.result(list, err, func() error {
+		if len(list) == 0 {
+			a.note("there is no workspace")
+			return nil
+		}
+		table := render.NewTable(a.palette(), "NAME", "STATE", "NODE", "AGENT", "SIZE", "SINCE")
+		for _, w := range list {
+			state := w.State
+			if w.Gone {
+				state += " (removed)"
+			}
+			table.Row(w.Name, state, w.Owner+":"+w.Node, w.Agent, render.Bytes(w.Bytes), render.Age(a.now().Sub(w.Since)))
+		}
+		return table.Write(a.stdout)
+	})
+}
+
+func (a *app) openWorkspace(ctx context.Context, name string) error {
+	w, err := ops.FindWorkspace(ctx, a.env(), name)
+	return a.result(w, err, func() error {
+		if w.Gone {
+			return fmt.Errorf("%s was removed; reconcile workspace drop %s removes its record", clean(w.Dir), w.Name)
+		}
+		_, err := fmt.Fprintln(a.stdout, w.Dir)
+		return err
+	})
+}
+
+func (a *app) diffWorkspace(ctx context.Context, name string) error {
+	diff, err := ops.DiffWorkspace(ctx, a.env(), name)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(a.stdout, render.Text(string(diff)))
+	return err
+}
+
+func (a *app) dropWorkspace(ctx context.Context, name string) error {
+	r, err := ops.DropWorkspace(ctx, a.env(), name)
+	return a.result(r, err, func() error {
+		if r.Parked != "" {
+			a.note("deleted %s; what was not committed is in %s", r.Name, r.Parked)
+		} else {
+			a.note("deleted %s", r.Name)
+		}
+		return nil
+	})
+}
+
+const formatPrometheus = "prometheus"
+
+func newMetricsCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "metrics",
+		Short: "Show how work waits, how long it runs and what it uses",
+		Long: `Show, by lane, by session and by agent, how many nodes wait for a place and run, how long runs waited and took, and what agents used. The
+figures come from the statuses and the records of runs that are kept (runs.keep); records of earlier versions do not say how long
+a run waited. -o prometheus prints them for a collector of text files.`,
+		Example: "  reconcile metrics\n  reconcile metrics -o json\n  reconcile metrics -o prometheus > /var/lib/node_exporter/reconcile.prom",
+		Args:    arguments(0, 0, ""),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.metrics(cmd.Context()) },
+	}
+	a.outputFlag(cmd, cmd.Flags(), formatTable, formatJSON, formatYAML, formatPrometheus)
+	return cmd
+}
+
+func (a *app) metrics(ctx context.Context) error {
+	m, err := ops.Metrics(ctx, a.env())
+	if err == nil && a.global.output == formatPrometheus {
+		return render.MetricsPrometheus(a.stdout, m)
+	}
+	return a.result(m, err, func() error { return render.MetricsText(a.stdout, a.palette(), m) })
+}

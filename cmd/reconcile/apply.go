@@ -1,21 +1,12 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
-	"reconcile.dev/reconcile/state/regular"
 )
 
 func newApplyCmd(a *app) *cobra.Command {
@@ -50,70 +41,6 @@ What was asked, answered, captured or done is a record, and not changed.`,
 	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "read `FILE`, which may be a pipe, or standard input for -; may be repeated")
 	cmd.Flags().BoolVar(&q.DryRun, "dry-run", false, "only say what would be written")
 	return cmd
-}
-
-// readInput reads specs from a file or a pipe that the command line names, or from standard input for "-".
-func (a *app) readInput(name string) (ops.SpecText, error) {
-	if name == "-" {
-		text, err := readStream(a.stdin)
-		return ops.SpecText{Name: "stdin" + formatOf(text), Text: text}, err
-	}
-	at := name
-	if !filepath.IsAbs(name) {
-		at = filepath.Join(a.global.dir, name)
-	}
-	info, err := os.Stat(at)
-	switch {
-	case err != nil:
-		return ops.SpecText{}, badUsage("-f %s: %w; name a file or a pipe, or - for standard input", name, regular.Cause(err))
-	case info.Mode().IsRegular():
-		text, err := regular.ReadPath(at)
-		return ops.SpecText{Name: name, Text: text}, err
-	case info.Mode()&fs.ModeNamedPipe != 0:
-		text, err := a.readPipe(at)
-		if filepath.Ext(name) == "" {
-			name += formatOf(text)
-		}
-		return ops.SpecText{Name: name, Text: text}, err
-	}
-	return ops.SpecText{}, badUsage("-f %s: it is no file; name a file or a pipe, or - for standard input", name)
-}
-
-// readPipe reads a pipe to its end, as a shell makes one of <(COMMAND).
-func (a *app) readPipe(name string) ([]byte, error) {
-	hint := time.AfterFunc(2*time.Second, func() {
-		fmt.Fprintf(a.stderr, "waiting for a program that writes to the pipe %s\n", clean(name))
-	})
-	f, err := os.Open(name)
-	hint.Stop()
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return readStream(f)
-}
-
-// streamSize is the most that is read of a pipe or standard input, in bytes. Each document in it may be as large as a
-// file.
-const streamSize = 64 << 20
-
-// readStream reads to the end, or fails: a part of what was given is never taken for all of it.
-func readStream(r io.Reader) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(r, streamSize+1))
-	if len(text) > streamSize {
-		return nil, badUsage("at most %d bytes are read from a pipe; nothing was done; give files", streamSize)
-	}
-	return text, err
-}
-
-// formatOf is the extension of the format that a text without a name has: JSON starts with a brace and a string or a
-// comment, everything else is YAML.
-func formatOf(text []byte) string {
-	rest, brace := bytes.CutPrefix(bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\uFEFF"))), []byte("{"))
-	if rest = bytes.TrimSpace(rest); brace && len(rest) > 0 && (rest[0] == '"' || rest[0] == '/') {
-		return ".json"
-	}
-	return ".yaml"
 }
 
 // specChanges prints the changes of specs.
@@ -205,21 +132,4 @@ written only if it is valid.`,
 	f.BoolVar(&q.DryRun, "dry-run", false, "only print the spec")
 	cmd.AddCommand(newCreateFactCmd(a))
 	return cmd
-}
-
-// openEditor lets a person change a file.
-func (a *app) openEditor(ctx context.Context, file string) error {
-	words := strings.Fields(a.getenv("VISUAL"))
-	if len(words) == 0 {
-		words = strings.Fields(a.getenv("EDITOR"))
-	}
-	if len(words) == 0 {
-		return badUsage("set EDITOR to the editor to use, for example EDITOR=vi")
-	}
-	cmd := exec.CommandContext(ctx, words[0], append(words[1:], file)...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, a.stdout, a.stderr
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("the editor %s: %w; nothing was written", words[0], err)
-	}
-	return nil
 }

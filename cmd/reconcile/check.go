@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
@@ -199,4 +199,205 @@ func (a *app) overrideCheck(ctx context.Context, q ops.OverrideRequest) error {
 		a.note("accepted %s: %s", until, r.What)
 		return nil
 	})
+}
+
+// checkWords are the values of --only, by category.
+var checkWords = map[string]checks.Category{"lint": checks.Linter, "format": checks.Formatter, "types": checks.TypeChecker}
+
+func newInspectCmd(a *app) *cobra.Command {
+	q := ops.InspectRequest{}
+	shared := checkFlags{CheckRequest: &q.CheckRequest}
+	var only []string
+	var failOn string
+	cmd := &cobra.Command{
+		Use:   "inspect [PATH…]",
+		Short: "Run the linters, formatters and type checkers that the project uses, and show what they find",
+		Long: `Find the tools that the project uses (see "reconcile tools"), run those that check files, and read what they print. It works in
+any folder, with or without a tree. A check that does not run, ends strangely, or prints what cannot be read is unknown and
+never passed; a check that passes has to find the fault in a file with a planted one.
+
+Checks run commands of the project, so that a project has to be allowed once: "reconcile allow", or --yes.
+
+The exit code is 0 if all checks passed, 4 if one failed, and 5 if one is unknown.`,
+		Example: "  reconcile inspect\n" +
+			"  reconcile inspect --deep                # also races and security holes, which takes its time\n" +
+			"  reconcile inspect --changed             # what the next commit changes\n" +
+			"  reconcile inspect --base main -o github # annotations for a pull request\n" +
+			"  reconcile inspect --session health      # all on its branch, its own files first\n" +
+			"  reconcile inspect --only format --fix\n" +
+			"  reconcile inspect -o sarif > findings.sarif\n" +
+			"  reconcile inspect --read lsp=server.log # what a language server said",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q.Paths = args
+			for _, word := range only {
+				category, ok := checkWords[word]
+				if !ok {
+					return badUsage("--only %q: write lint, format or types", word)
+				}
+				q.Only = append(q.Only, category)
+			}
+			if q.FailOn = checks.Severity(failOn); failOn != "" && !slices.Contains(checks.Severities(), q.FailOn) {
+				return badUsage("--fail-on %q: write critical, high, medium, low or info", failOn)
+			}
+			return a.inspect(cmd.Context(), q, &shared)
+		},
+	}
+	f := cmd.Flags()
+	bindCheck(&shared, f)
+	_ = cmd.RegisterFlagCompletionFunc("session", a.completeNamesOf(schemas.SessionKind))
+	f.StringSliceVar(&only, "only", nil, "only checks of the `KIND` lint, format or types")
+	f.StringVar(&failOn, "fail-on", "", "findings less severe than `SEVERITY` do not fail a check (default low)")
+	f.BoolVar(&q.Deep, "deep", false, "also look for races, leaks and security holes, with the tools for that")
+	f.BoolVar(&q.Fix, "fix", false, "first run the commands that repair files")
+	f.BoolVar(&q.Last, "last", false, "only show the last result again")
+	a.outputFlag(cmd, f, formatTable, formatJSON, formatYAML, formatSARIF, formatGitHub, formatJUnit, formatEvidence)
+	cmd.AddCommand(newOverrideCmd(a, "override ID", "Accept a finding of the last inspection, until its file changes",
+		"  reconcile inspect override 3f9a01 --reason \"generated code\"",
+		func(arg string) ops.OverrideRequest { return ops.OverrideRequest{Finding: arg} }))
+	return cmd
+}
+
+func (a *app) inspect(ctx context.Context, q ops.InspectRequest, shared *checkFlags) error {
+	q.Verify = a.global.output == formatEvidence
+	var err error
+	if q.Reports, err = a.readReports(shared); err != nil {
+		return err
+	}
+	r, err := trusted(a, &q.CheckRequest, func() (*ops.Inspection, error) { return ops.Inspect(ctx, a.env(), q) })
+	if err != nil {
+		return err
+	}
+	err = a.checkReport(r, &r.Checked, func() error { return a.printInspection(r) })
+	return cmp.Or(err, shared.exit(&r.Checked))
+}
+
+func (a *app) printInspection(r *ops.Inspection) error {
+	if len(r.Repairs) > 0 && !(a.global.quiet && r.Outcome == checks.Passed) {
+		if err := render.RepairsTable(a.palette(), r.Repairs).Write(a.stdout); err != nil {
+			return err
+		}
+		fmt.Fprintln(a.stdout)
+	}
+	err := a.printBySession(&r.Checked, func(all []checks.Check) error { return render.Findings(a.stdout, a.palette(), all) })
+	if err != nil {
+		return err
+	}
+	var counts []string
+	for _, s := range checks.Severities() {
+		if n := r.BySeverity[s]; n > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", n, s))
+		}
+	}
+	what := "no findings"
+	if len(counts) > 0 {
+		what = render.Plural(r.Findings, "finding") + ": " + strings.Join(counts, ", ")
+	}
+	return a.printChecked(&r.Checked, r.Findings > 0, what)
+}
+
+// mostUncovered is the number of files with uncovered lines that a table shows.
+const mostUncovered = 20
+
+func newTestCmd(a *app) *cobra.Command {
+	q := ops.TestRequest{}
+	shared := checkFlags{CheckRequest: &q.CheckRequest}
+	var noRun, all bool
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "test [PATH…]",
+		Short: "Run the tests of the project with the frameworks that it uses, and show what failed",
+		Long: `Find the test frameworks of the project (see "reconcile tools"), run its tests, and read what they report. It works in any
+folder, with or without a tree. A run without a test, or whose report cannot be read, is unknown and never passed.
+
+With --changed, --base or --related only the tests that are related to files run: their own, those of packages that import them
+(by the index), and those that mention them. --diagnose says of each failed test what it is a sign of: it runs the test alone,
+and in the commit before the change.
+
+Tests run commands of the project, so that a project has to be allowed once: "reconcile allow", or --yes.
+
+The exit code is 0 if all tests passed, 4 if one failed, and 5 if nobody knows.`,
+		Example: "  reconcile test\n" +
+			"  reconcile test --changed\n" +
+			"  reconcile test --related state/store.go\n" +
+			"  reconcile test --session health\n" +
+			"  reconcile test --diagnose --base main\n" +
+			"  reconcile test --coverage\n" +
+			"  reconcile test -o junit > tests.xml\n" +
+			"  go test -json ./... | reconcile test --read go-test-json=-",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q.Paths = args
+			if all && (q.Changed || q.Base != "" || len(q.Related) > 0) {
+				return badUsage("--all runs every test; leave out --changed, --base and --related")
+			}
+			if noRun {
+				return a.skipTests(cmd.Context(), q, reason, &shared)
+			}
+			return a.test(cmd.Context(), q, &shared)
+		},
+	}
+	f := cmd.Flags()
+	bindCheck(&shared, f)
+	_ = cmd.RegisterFlagCompletionFunc("session", a.completeNamesOf(schemas.SessionKind))
+	f.BoolVar(&all, "all", false, "every test (the default)")
+	f.StringSliceVar(&q.Related, "related", nil, "only the tests that are related to the `FILE`")
+	f.BoolVar(&q.Coverage, "coverage", false, "measure which lines the tests run")
+	f.BoolVar(&q.Diagnose, "diagnose", false, "find out whether a failed test is flaky, was broken before, or by which change")
+	f.BoolVar(&q.Last, "last", false, "only show the last result again")
+	f.BoolVar(&noRun, "no-test-run", false, "run no test, and put on record who decided so; it holds until a file changes")
+	f.StringVar(&reason, "reason", "", "`TEXT` that says why, with --no-test-run")
+	a.outputFlag(cmd, f, formatTable, formatJSON, formatYAML, formatGitHub, formatJUnit, formatEvidence)
+	cmd.AddCommand(newOverrideCmd(a, "skip NAME", "Accept that a test fails, until a file beside it changes",
+		"  reconcile test skip TestUpload --reason \"the service is down\"",
+		func(arg string) ops.OverrideRequest { return ops.OverrideRequest{Test: arg} }))
+	return cmd
+}
+
+func (a *app) test(ctx context.Context, q ops.TestRequest, shared *checkFlags) error {
+	q.Verify = a.global.output == formatEvidence
+	var err error
+	if q.Reports, err = a.readReports(shared); err != nil {
+		return err
+	}
+	r, err := trusted(a, &q.CheckRequest, func() (*ops.Testing, error) { return ops.Test(ctx, a.env(), q) })
+	if err != nil {
+		return err
+	}
+	err = a.checkReport(r, &r.Checked, func() error { return a.printTesting(r) })
+	return cmp.Or(err, shared.exit(&r.Checked))
+}
+
+// skipTests puts on record that no test runs, if a reason is given, and shows the result without tests.
+func (a *app) skipTests(ctx context.Context, q ops.TestRequest, reason string, shared *checkFlags) error {
+	if reason != "" {
+		if err := a.overrideCheck(ctx, ops.OverrideRequest{Dir: a.project, NoTests: true, Reason: reason}); err != nil {
+			return err
+		}
+	}
+	q.NoRun = true
+	return a.test(ctx, q, shared)
+}
+
+func (a *app) printTesting(r *ops.Testing) error {
+	err := a.printBySession(&r.Checked, func(all []checks.Check) error { return render.FailedTests(a.stdout, a.palette(), all, r.Diagnoses) })
+	if err != nil {
+		return err
+	}
+	if r.Undiagnosed > 0 {
+		a.note("%s more failed and were not diagnosed", render.Plural(r.Undiagnosed, "test"))
+	}
+	for _, c := range r.Checks {
+		if c.Coverage == nil {
+			continue
+		}
+		fmt.Fprintf(a.stdout, "%s: %.1f %% covered\n", c.Tool, c.Coverage.Percent)
+		if err := render.CoverageTable(a.palette(), c.Coverage, mostUncovered).Write(a.stdout); err != nil {
+			return err
+		}
+	}
+	n := r.Counts
+	what := fmt.Sprintf("%d passed, %d failed, %d skipped", n.Passed, n.Failed, n.Skipped)
+	if r.Chosen != nil {
+		what += fmt.Sprintf("; only the tests in %s", render.Plural(len(r.Chosen.Files), "file"))
+	}
+	return a.printChecked(&r.Checked, n.Failed > 0, what)
 }

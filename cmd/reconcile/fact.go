@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -14,7 +12,6 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/state/regular"
 )
 
 const factLong = `State facts that no file shows: a relation between two nodes, the origin of a node, a conflict, or the review of a node.
@@ -207,24 +204,6 @@ trusts. If one of them is invalid, none is written. The facts get new ids.`,
 	}
 	bindBy(cmd, &by)
 	return cmd
-}
-
-// readFacts reads a file, or stdin, up to the size limit of facts.
-func (a *app) readFacts(name string) ([]byte, error) {
-	from := a.stdin
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, badUsage("%s: %w; name a file, or - for standard input", name, regular.Cause(err))
-		}
-		defer f.Close()
-		from = f
-	}
-	data, err := io.ReadAll(io.LimitReader(from, ops.FactsLimit+1))
-	if err == nil && len(data) > ops.FactsLimit {
-		err = fmt.Errorf("%s has more than %d bytes; split it", name, ops.FactsLimit)
-	}
-	return data, err
 }
 
 func newDeleteFactCmd(a *app) *cobra.Command {

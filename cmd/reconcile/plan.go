@@ -1,14 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
-
+	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/controllers/mirror"
+	"reconcile.dev/reconcile/schemas"
 )
 
 func newPlanCmd(a *app) *cobra.Command {
@@ -99,5 +103,173 @@ func (a *app) planTable(r ops.PlanResult) error {
 	if r.AsOf != "" && !a.global.quiet {
 		fmt.Fprintln(a.stdout, r.AsOf)
 	}
+	return err
+}
+
+// checkPlan refuses conflicting flags.
+func checkPlan(cmd *cobra.Command, q *ops.PlanChangeRequest, onGitHub bool, format string) error {
+	given := cmd.Flags().Changed
+	switch {
+	case onGitHub && (q.Base != "" || q.From != "" || q.Head != "" || q.PullRequest != 0 || q.Out != ""):
+		return badUsage("--github is about the issues of the tree: leave out the other flags")
+	case onGitHub && (format == formatMarkdown || format == formatGitHub):
+		return badUsage("-o %s does not go with --github: use table, json or yaml", format)
+	case given("pull-request") && q.PullRequest < 1:
+		return badUsage("--pull-request %d: it is the number of a pull request", q.PullRequest)
+	case q.From != "" && (given("base") || given("out") || given("pull-request")):
+		return badUsage("--from has everything but --head: leave out --base, --out and --pull-request")
+	case q.From != "" && q.Head == "":
+		return badUsage("--from needs --head: the commit that the pull request is at, as whoever is to be trusted says; in a " +
+			"workflow, github.event.workflow_run.head_sha")
+	case q.From != "":
+		return nil
+	case q.Base == "" && (q.Head != "" || q.PullRequest != 0 || q.Out != ""):
+		return badUsage("--head, --pull-request and --out need --base: the commit to merge into, for example --base origin/main")
+	case q.Out != "" && q.PullRequest == 0:
+		return badUsage("--out needs --pull-request: what is written says whose it is")
+	case q.Base == "" && format == formatMarkdown:
+		return badUsage("-o %s needs --base: it is what is said on a pull request", format)
+	}
+	return nil
+}
+
+// planChange prints what a change would do, and the outcome of the comment on its pull request.
+func (a *app) planChange(ctx context.Context, q ops.PlanChangeRequest) error {
+	r, err := ops.PlanChange(ctx, a.env(), q)
+	if r.Pull == nil {
+		return err
+	}
+	if failed := a.printPull(r.Pull, r.Problems); failed != nil {
+		return failed
+	}
+	switch {
+	case r.Said == nil:
+	case r.Said.At != "":
+		a.note("pull request #%d is at %.10s, and this plan is of %.10s: nothing was said there; plan again", r.Pull.Number, r.Said.At,
+			r.Head)
+	default:
+		a.note("pull request #%d: %s", r.Pull.Number, map[github.Stuck]string{
+			github.StuckNothing: "it changes no specs, nothing was said", github.StuckSame: "the comment says so already",
+			github.StuckEdited: "the comment was edited", github.StuckCreated: "a comment was made"}[r.Said.Did])
+	}
+	return errors.Join(err, exitWith(int(r.Verdict)))
+}
+
+// printPull prints a plan between two commits.
+func (a *app) printPull(p *mirror.Pull, problems []schemas.Problem) error {
+	if a.global.output == formatMarkdown {
+		_, err := fmt.Fprintln(a.stdout, p.Body())
+		return err
+	}
+	return a.problemReport(p, problems, func() error { return a.pullTable(p, problems) })
+}
+
+func (a *app) pullTable(p *mirror.Pull, problems []schemas.Problem) error {
+	err := render.Problems(a.stdout, a.palette(), problems)
+	if len(problems) > 0 {
+		fmt.Fprintln(a.stdout)
+	}
+	table := render.NewTable(a.palette(), "OBJECT", "NODE", "WOULD", "WHY")
+	for _, s := range p.Steps {
+		table.Row(s.Ref, render.Word(s.Node).Text, s.Verb, s.Why)
+	}
+	if table.Len() == 0 && !a.global.quiet {
+		fmt.Fprintln(a.stdout, "nothing would change")
+	}
+	err = errors.Join(err, table.Write(a.stdout))
+	a.planCost(&p.Bounds)
+	return err
+}
+
+// planCost prints what the runs of a plan cost at most.
+func (a *app) planCost(b *mirror.PullBounds) {
+	if cost := b.Cost(); cost != "" && !a.global.quiet {
+		fmt.Fprintf(a.stdout, "\nat most %s\n", cost)
+	}
+}
+
+// plannedCall is the -o json output for a call that would change something on GitHub.
+type plannedCall struct {
+	Method string          `json:"method"`
+	Path   string          `json:"path"`
+	Body   json.RawMessage `json:"body,omitempty"`
+}
+
+// planGitHub prints each call that would update GitHub from the tree.
+func (a *app) planGitHub(ctx context.Context) error {
+	planned, err := ops.PlanGitHub(ctx, a.env())
+	if planned == nil {
+		return err
+	}
+	for _, n := range planned.Notes {
+		a.note("%s", n)
+	}
+	calls := []plannedCall{}
+	for _, c := range planned.Calls {
+		calls = append(calls, plannedCall{c.Method, c.Path, c.Body})
+	}
+	return errors.Join(a.printCalls(calls, err == nil), err)
+}
+
+// printCalls prints calls; whole says that the list is complete.
+func (a *app) printCalls(calls []plannedCall, whole bool) error {
+	if a.global.output != formatTable {
+		return a.print(calls)
+	}
+	if len(calls) == 0 && whole && !a.global.quiet {
+		fmt.Fprintln(a.stdout, "nothing to do")
+	}
+	for _, c := range calls {
+		if _, err := fmt.Fprintln(a.stdout, render.Line(github.Call(c).String())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newValidateCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "validate [PATH…]",
+		Short: "Check the spec files, and report all problems at once",
+		Long: `Check the spec files of the tree with the code of a run: a run accepts what validate accepts. Valid specs that probably do
+not work as intended give a warning: a question that its agent may not ask, a program that is not found, inputs that match
+nothing, a field without effect.
+
+A PATH limits the report to a file or folder. Files outside the tree's specs are checked individually: their references
+are not resolved. The exit code is 3 after errors; warnings do not change it.`,
+		Example: "  reconcile validate\n" +
+			"  reconcile validate specs/dags -o json\n" +
+			"  reconcile validate -o github    # annotations in GitHub Actions\n" +
+			"  reconcile validate -o sarif > reconcile.sarif",
+		RunE: func(cmd *cobra.Command, args []string) error { return a.validate(cmd.Context(), args) },
+	}
+	a.outputFlag(cmd, cmd.Flags(), formatTable, formatJSON, formatYAML, formatSARIF, formatGitHub)
+	return cmd
+}
+
+func (a *app) validate(ctx context.Context, paths []string) error {
+	v, err := ops.Validate(ctx, a.env(), ops.ValidateRequest{Paths: paths})
+	if err != nil {
+		return err
+	}
+	err = a.problemReport(v, v.Problems, func() error { return a.printProblems(v) })
+	return cmp.Or(err, exitWith(int(v.Verdict())))
+}
+
+func (a *app) printProblems(v ops.Validation) error {
+	if err := render.Problems(a.stdout, a.palette(), v.Problems); err != nil {
+		return err
+	}
+	if a.global.quiet {
+		return nil
+	}
+	if len(v.Problems) > 0 {
+		fmt.Fprintln(a.stdout)
+	}
+	verdict := "no problems"
+	if len(v.Problems) > 0 {
+		verdict = render.Plural(v.Errors, "error") + ", " + render.Plural(v.Warnings, "warning")
+	}
+	_, err := fmt.Fprintf(a.stdout, "%s checked, %s\n", render.Plural(v.Files, "file"), verdict)
 	return err
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
-
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/controllers/threads"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -72,4 +74,144 @@ func (a *app) claim(ctx context.Context, q ops.ReadyRequest) error {
 	}
 	_, failed := fmt.Fprintf(a.stdout, "%s: %s\n", r.Item.Name, render.Line(r.Item.Task))
 	return errors.Join(failed, err)
+}
+
+func newHookCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "hook start|finish",
+		Short: "Report that an agent starts or ends work outside of reconcile",
+		Long: `Report that an agent starts or ends work outside of reconcile: a chat, an editor, a person. The command runs the tree once
+and prints information for the agent: what blocks it, answers to its questions, questions that wait for it, and, at the
+start, the recall of earlier work. An end releases what the agent claimed for the issue with "reconcile ready --claim", and
+captures what it learned.`,
+		Example: "  reconcile hook start --agent engineer --issue 42",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return badUsage("reconcile hook needs start or finish; for example: %s", strings.TrimSpace(cmd.Example))
+			}
+			return badUsage("there is no hook %q%s", args[0], schemas.DidYouMean(args[0], []string{"start", "finish"}))
+		},
+	}
+	cmd.AddCommand(
+		newHookPhaseCmd(a, "start", "Report that an agent starts work on an issue", false),
+		newHookPhaseCmd(a, "finish", "Report that an agent has ended its work on an issue", true),
+	)
+	return cmd
+}
+
+func newHookPhaseCmd(a *app, name, short string, finish bool) *cobra.Command {
+	q, issue, transcript := &ops.HookRequest{Finish: finish}, issueFlag{}, ""
+	cmd := &cobra.Command{
+		Use:     name,
+		Short:   short,
+		Example: "  reconcile hook " + name + " --agent engineer --issue 42",
+		Args:    arguments(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if q.Issue = issue.pointer(); transcript != "" {
+				text := a.textFrom(cmd.Context(), transcript)
+				q.Transcript = &text
+			}
+			return a.hook(cmd.Context(), *q)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&q.Agent, "agent", "", "the working `AGENT`")
+	f.Var(&issue, "issue", "the issue that the work is about; 0 for none")
+	f.StringVar(&q.Note, "note", "", "a remark for the record, a `TEXT`")
+	f.BoolVar(&q.NoRun, "no-run", false, "only write the record; the next run applies it")
+	_ = cmd.RegisterFlagCompletionFunc("agent", a.completeNamesOf(schemas.AgentKind))
+	if !finish {
+		return cmd
+	}
+	cmd.Long = `Report that an agent has ended its work on an issue, and capture what it learned: --transcript names the conversation, as
+JSON lines with role and content, or in the format of Claude Code, Codex, Copilot or Gemini; - is standard input. Standard
+input may also be the input of Claude Code's Stop and SessionEnd hooks, which names the file and the session. Secrets and
+everything between <private> and </private> are removed before anything is written. A file that a hook's input names must be
+a conversation. While another process holds the memory's locks, the capture stays in specs/, the next run adds it to the
+memory, and the exit code is 75.`
+	cmd.Example += "\n  reconcile hook finish --agent engineer --issue 42 --transcript session.jsonl" +
+		"\n  reconcile hook finish --agent engineer --issue 42 --transcript -   # as the command of a SessionEnd hook"
+	f.StringVar(&transcript, "transcript", "", "the conversation of the session, a `FILE` or - for standard input")
+	f.StringVar(&q.Session, "session", "", "the `SESSION` of the work, one of the tree or of the agent's program")
+	return cmd
+}
+
+func (a *app) hook(ctx context.Context, q ops.HookRequest) error {
+	r, err := ops.Hook(ctx, a.env(), q)
+	if err != nil {
+		return err
+	}
+	return errors.Join(a.printHook(r), exitWith(int(r.Verdict)))
+}
+
+func (a *app) printHook(r ops.HookResult) error {
+	if r.Outcome == schemas.OutcomeDone {
+		for _, c := range r.Blocked {
+			a.note("warning: %s ends its work while its blocking question %s is open", r.Agent, c.ID)
+		}
+	}
+	if a.global.output != formatTable {
+		return a.print(r)
+	}
+	_, err := fmt.Fprint(a.stdout, render.Text(hookText(r)))
+	return err
+}
+
+// hookText is the information for the agent, with a paragraph for each question.
+func hookText(r ops.HookResult) string {
+	var b strings.Builder
+	about := "no issue"
+	if r.Issue > 0 {
+		about = fmt.Sprintf("issue %d", r.Issue)
+	}
+	fmt.Fprintf(&b, "%s: %s, %s\n", r.Agent, strings.ToLower(r.Outcome), about)
+	for i := range r.Blocked {
+		fmt.Fprintf(&b, "\n%s\n", threads.BlockedLine(&r.Blocked[i]))
+		turnText(&b, "Q", lastTurn(&r.Blocked[i], schemas.TurnQuestion))
+	}
+	for i := range r.Abandoned {
+		c := &r.Abandoned[i]
+		fmt.Fprintf(&b, "\nABANDONED: Clarification %s: %s\n", c.ID, c.Topic)
+		turnText(&b, "Q", lastTurn(c, schemas.TurnQuestion))
+		fmt.Fprintf(&b, "  It was asked about another issue, and nobody waits for the answer any more. Where it still matters, ask "+
+			"again with \"reconcile clarify ask\".\n")
+	}
+	for i := range r.Answered {
+		c := &r.Answered[i]
+		fmt.Fprintf(&b, "\n%s %s: %s\n", c.ID, c.Status, c.Topic)
+		turnText(&b, "Q", lastTurn(c, schemas.TurnQuestion))
+		turnText(&b, "A", lastTurn(c, schemas.TurnAnswer, schemas.TurnResolution))
+	}
+	for i := range r.Asked {
+		c := &r.Asked[i]
+		fmt.Fprintf(&b, "\n%s asked by %s: %s\n", c.ID, c.From, c.Topic)
+		turnText(&b, "Q", lastTurn(c, schemas.TurnQuestion))
+		fmt.Fprintf(&b, "  reconcile clarify answer %s TEXT\n", c.ID)
+	}
+	if r.Memory != "" {
+		b.WriteString("\n" + strings.TrimRight(r.Memory, "\n") + "\n")
+	}
+	if l := r.Learned; l != nil && l.Path != "" {
+		b.WriteString("\n" + l.String() + "\n")
+	}
+	return b.String()
+}
+
+// lastTurn returns the latest turn of one of the types, or nil.
+func lastTurn(c *schemas.Clarification, types ...string) *schemas.ClarificationTurn {
+	for i := range slices.Backward(c.Thread) {
+		if slices.Contains(types, c.Thread[i].Type) {
+			return &c.Thread[i]
+		}
+	}
+	return nil
+}
+
+// turnText writes the text of a turn, indented, so that it cannot be mistaken for a line of the report.
+func turnText(b *strings.Builder, mark string, t *schemas.ClarificationTurn) {
+	if t == nil {
+		return
+	}
+	body := strings.Join(strings.Split(strings.TrimSpace(t.Body), "\n"), "\n     ")
+	fmt.Fprintf(b, "  %s: %s\n", mark, body)
 }

@@ -3,9 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
-
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/schemas"
@@ -93,4 +93,121 @@ func (a *app) styleTable(q ops.StyleRequest, r *ops.StyleResult) error {
 		}
 	}
 	return nil
+}
+
+func newDepsCmd(a *app) *cobra.Command {
+	q := ops.DepsRequest{}
+	cmd := &cobra.Command{
+		Use:   "deps [NAME] [PATH]",
+		Short: "Show what the project depends on, and where and how its code uses that",
+		Long: `Show the dependencies that manifests declare, with the versions of lock files, where the code imports them and which of their names it uses most;
+what is declared and not imported, or imported and not declared; and what a lock file or Go's module cache calls deprecated, or needs a later version of
+the language. Nothing is asked from the network.`,
+		Example: "  reconcile deps\n  reconcile deps react -o json\n  reconcile deps --all",
+		Args:    arguments(0, 2, "a dependency and a path"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q.Dir = a.here
+			if len(args) > 0 {
+				q.Name = args[0]
+			}
+			if len(args) > 1 {
+				q.Paths = args[1:]
+			}
+			return a.deps(cmd.Context(), q)
+		},
+	}
+	cmd.Flags().BoolVar(&q.All, "all", false, "also show what only other dependencies need")
+	return cmd
+}
+
+func (a *app) deps(ctx context.Context, q ops.DepsRequest) error {
+	r, err := ops.Deps(ctx, a.env(), q)
+	if err == nil {
+		for _, why := range r.Unread {
+			a.warnLine(why)
+		}
+	}
+	return a.result(r, err, func() error {
+		if len(r.Dependencies) == 0 {
+			a.note("no dependencies were found")
+			return nil
+		}
+		t := render.NewTable(a.palette(), "NAME", "ECOSYSTEM", "VERSION", "LOCKED", "STATE", "DEV", "USES", "MANIFEST", "NOTES")
+		for _, d := range r.Dependencies {
+			dev := ""
+			if d.DevOnly {
+				dev = "dev"
+			}
+			t.Row(d.Name, d.Ecosystem, d.Version, d.Locked, d.State, dev, fmt.Sprint(len(d.UsedIn)), d.Manifest, strings.Join(d.Warnings, "; "))
+		}
+		if err := t.Write(a.stdout); err != nil || q.Name == "" {
+			return err
+		}
+		for _, d := range r.Dependencies {
+			for _, at := range d.UsedIn {
+				fmt.Fprintf(a.stdout, "  %s\n", clean(at))
+			}
+			for _, api := range d.CommonAPIs {
+				fmt.Fprintf(a.stdout, "  %s %d\n", clean(api.Name), api.Uses)
+			}
+		}
+		return nil
+	})
+}
+
+const formatDiff = "diff"
+
+func newPreviewCmd(a *app) *cobra.Command {
+	q := ops.PreviewRequest{}
+	var proposed []string
+	cmd := &cobra.Command{
+		Use:   "preview [PATH...]",
+		Short: "Show what changes, and what a person should look at first",
+		Long: `Show the changes of the work tree, new files included, as a unified diff with its numbers of lines, and flag what a person should look
+at: more than 100 removed lines, files with secrets, workflows of the CI, lock files and settings, lines that look like secrets, binary files,
+changed modes, and changes that are large enough for a review. Nothing is changed. Secrets are hidden, but with -o diff, whose output
+git apply takes.
+
+--proposed compares PATH with a text that it would get: a file, or the standard input for -. So it also compares two files. It may be
+repeated, once for each PATH.`,
+		Example: "  reconcile preview\n  reconcile preview --base main cmd/\n  generate | reconcile preview api.go --proposed -\n  reconcile preview -o diff > change.diff",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q.Paths = args
+			for _, p := range proposed {
+				text, err := a.proposal("--proposed", p)
+				if err != nil {
+					return err
+				}
+				q.Proposed = append(q.Proposed, text)
+			}
+			return a.preview(cmd.Context(), q)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&q.Base, "base", "", "compare with the commit, branch or tag `REF` (default HEAD)")
+	f.StringVar(&q.Commit, "commit", "", "compare the files of the commit `REF` (default those of the work tree)")
+	f.BoolVar(&q.Staged, "staged", false, "compare what is staged, not the files")
+	f.StringArrayVar(&proposed, "proposed", nil, "compare with the text in `FILE` that the path would get, - is the standard input; may be repeated")
+	a.outputFlag(cmd, f, formatTable, formatJSON, formatYAML, formatDiff)
+	return cmd
+}
+
+func (a *app) preview(ctx context.Context, q ops.PreviewRequest) error {
+	q.Raw = a.global.output == formatDiff
+	c, err := ops.Preview(ctx, a.env(), q)
+	if err == nil && q.Raw {
+		for i := range c.Files {
+			if _, err = fmt.Fprint(a.stdout, c.Files[i].Diff); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return a.result(c, err, func() error {
+		if len(c.Files) == 0 {
+			a.note("nothing changes")
+			return nil
+		}
+		return render.Preview(a.stdout, a.palette(), c)
+	})
 }
