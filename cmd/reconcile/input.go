@@ -247,3 +247,6 @@ func (a *app) openEditor(ctx context.Context, file string) error {
 	}
 	return nil
 }
+
+// actionTextLimit bounds the text of an Action, in bytes.
+const actionTextLimit = 70000

@@ -11,9 +11,6 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// actionTextLimit bounds the text of an Action, in bytes.
-const actionTextLimit = 70000
-
 func newTaskCmd(a *app) *cobra.Command {
 	q, file := ops.TaskRequest{}, ""
 	cmd := &cobra.Command{
