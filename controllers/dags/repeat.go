@@ -28,10 +28,20 @@ func (f *fold) findRounds() {
 	f.bind()
 	for l := range f.p.Loops {
 		loop := &f.p.Loops[l]
-		if was := f.was[loop.Node]; was.Round > 1 && was.Key != f.b.Keys[loop.Node] {
+		switch was := f.was[loop.Node]; {
+		case was.Round > 1 && was.Key != f.b.Keys[loop.Node]:
 			f.setRound(loop, 1)
+		case was.Round > loop.Max && was.State != schemas.NodeSucceeded && was.Reason != settle.ReasonRoundsUsedUp && !f.succeededIn(loop):
+			f.setRound(loop, was.Round-1) // repeat.max was lowered meanwhile
 		}
 	}
+}
+
+// succeededIn reports whether a run of the node that repeats is on record that ended the present round.
+func (f *fold) succeededIn(loop *plan.Loop) bool {
+	return slices.ContainsFunc(f.nodeRuns(f.p.Spec.Nodes[loop.Node].Name), func(r *schemas.Run) bool {
+		return r.Outcome == schemas.OutcomeSucceeded && r.IsWork() && r.NodeKey == f.b.Keys[loop.Node]
+	})
 }
 
 // bind makes the keys of the nodes of a DAG for their present generations and rounds.
