@@ -159,6 +159,42 @@ func TestHealthBreaker(t *testing.T) {
 	}
 }
 
+// TestHealthOfEndingTries cancels the run with which an agent is tried: until it has ended no other one is tried, in no process.
+func TestHealthOfEndingTries(t *testing.T) {
+	s := healthSim(t, "")
+	s.put("reconcile.yaml", "apiVersion: reconcile.dev/v1alpha1\nkind: Settings\nmetadata: {name: settings}\nspec: {breaker: {failures: 1}}\n")
+	s.settle()
+	s.fail("e")
+	s.now = s.now.Add(time.Minute)
+	s.dirty[schemas.DAGKind.Ref("d")], s.dirty[schemas.DAGKind.Ref("e")] = true, true // as their clocks say
+	s.settle()
+	try := s.effects()
+	if len(try) != 2 || try[0].Owner.Name != "d" {
+		t.Fatalf("%d runs may be tried", len(try))
+	}
+	s.start(try[0])
+	for i, change := range []func(){
+		func() {},
+		func() {
+			s.put("specs/actions/stop.yaml", head("Action", "stop")+"spec: {target: dag/d, verb: cancel, by: alice, at: "+s.now.Format(time.RFC3339)+"}\n")
+		},
+		func() { s.put("specs/dags/d.yaml", "") },
+	} {
+		change()
+		s.settle()
+		for _, self := range []string{"p1", "p2"} {
+			if more := admission.Admit(s.tree(), pointers(s.effects()), nil, self, 8, 64, new(budgets.Ledger), new(admission.Turns), s.now); len(more) > 0 {
+				t.Errorf("change %d: %s tries another run while one ends: %s", i, self, more[0].Key)
+			}
+		}
+	}
+	s.end(try[0].Owner, try[0].Key, func(r *schemas.Run) { r.Outcome = schemas.OutcomeCancelled })
+	s.settle()
+	if got := s.effects(); len(got) != 1 || got[0].Owner != try[1].Owner {
+		t.Errorf("after its end %d are wanted", len(got))
+	}
+}
+
 // TestHealthOfWaitingNodes lets a run fail that had started when the breaker opened: a node that waits says what is so then.
 func TestHealthOfWaitingNodes(t *testing.T) {
 	s := healthSim(t, "")

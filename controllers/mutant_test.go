@@ -204,6 +204,8 @@ var faults = []mutants.Mutant{
 	{"an unhealthy agent works", "dags/health.go", "if why, _ := f.World.Ailing(agent); why != \"\" {", "if why, _ := f.World.Ailing(agent); why == \"never\" {"},
 	{"all runs are tried at once", "dags/task.go", "if f.choices[i].probe {", "if false {"},
 	{"nobody is told of a breaker that opens", "dags/row.go", "\tbreaker.Watch(r)\n", "\t_ = breaker.Watch\n"},
+	{"a run of a removed DAG that ends is no try", "breaker/breakers.go", "if name := e.Claims[i].Agent; name != \"\" {", "if name := e.Claims[i].Agent; name != \"\" && !e.Gone() {"},
+	{"a round beyond the last one runs", "dags/repeat.go", "f.setRound(loop, was.Round-1)", "f.setRound(loop, was.Round)"},
 	{"more than one run is tried", "admission/admit.go", "u.foreign == 0 && !g.Exact", "u.foreign == 0"},
 	{"a gate passes with another digest", "dags/gate.go", "if given.Ignores != \"\" || given.Digest != digest && f.isGate(i) {", "if given.Ignores != \"\" {"},
 	{"an approval of something else is taken", "dags/gate.go", "case spec.Digest != \"\" && spec.Digest != f.shown(i):", "case false:"},
