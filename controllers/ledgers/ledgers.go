@@ -3,6 +3,7 @@
 package ledgers
 
 import (
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,6 +41,22 @@ func LedgersOf(t *state.Tree, changed []schemas.Ref) map[int][]schemas.Clarifica
 	return out
 }
 
+// IsFolded reports whether a ledger, nil for none, has each of our records in its current form.
+func IsFolded(ledger *state.Ledger, ours []schemas.Clarification) bool {
+	if ledger == nil {
+		return len(ours) == 0
+	}
+	have := ledger.Records()
+	byID := make(map[string]*schemas.Clarification, len(have))
+	for i := range have {
+		byID[have[i].ID] = &have[i]
+	}
+	return !slices.ContainsFunc(ours, func(c schemas.Clarification) bool {
+		old := byID[c.ID]
+		return old == nil || !reflect.DeepEqual(*old, c)
+	})
+}
+
 // Carry is [clarify.Carry] for the ledger of an issue, with what the tree knows of its requests.
 func Carry(t *state.Tree, issue int, base, there, next []byte) ([]byte, error) {
 	var ours []schemas.Clarification
@@ -70,6 +87,21 @@ func Under(t *state.Tree, owner schemas.Ref, node string) []int {
 		}
 	}
 	return out
+}
+
+// Behind returns the issues whose ledgers lack one of our records: no run could write it yet.
+func Behind(t *state.Tree) map[int]bool {
+	var requests []schemas.Ref
+	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
+		requests = append(requests, e.Ref)
+	}
+	behind := map[int]bool{}
+	for issue, ours := range LedgersOf(t, requests) {
+		if !IsFolded(t.Ledger(issue), ours) {
+			behind[issue] = true
+		}
+	}
+	return behind
 }
 
 // issueOfRef is the issue whose ledger an object bears on.

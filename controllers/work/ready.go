@@ -11,6 +11,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/dags"
+	"reconcile.dev/reconcile/controllers/ledgers"
 	"reconcile.dev/reconcile/controllers/permits"
 	"reconcile.dev/reconcile/controllers/planchanges"
 	"reconcile.dev/reconcile/controllers/readiness"
@@ -126,6 +127,7 @@ type workBoard struct {
 	asking    map[nodeName]*openQuestion // the first blocking question of each node
 	items     []Item
 	touched   *dags.Touching       // nil until asked for
+	behind    map[int]bool         // the issues whose ledgers are not up to date; nil until asked for
 	served    map[int]*state.Entry // the most urgent session of each issue; nil until asked for
 }
 
@@ -153,7 +155,7 @@ func (b *workBoard) nodes(e *state.Entry) {
 		}
 		switch s.Reason {
 		case settle.ReasonWaitsForPlace:
-			it.Message = cmp.Or(b.touching().Why(n, s), it.Message)
+			it.Message = cmp.Or(b.touching().Why(n, s), b.ledger(e.Ref, n.Name), it.Message)
 		case settle.ReasonWaitsForPermission:
 			b.askPermission(&it, e, n)
 		case settle.ReasonWaitsForApproval:
@@ -172,6 +174,22 @@ func (b *workBoard) touching() *dags.Touching {
 		b.touched = dags.TouchingIn(b.tree)
 	}
 	return b.touched
+}
+
+// ledger says which ledger a node that asked waits for; "" for none.
+func (b *workBoard) ledger(dag schemas.Ref, node string) string {
+	if b.behind == nil {
+		b.behind = ledgers.Behind(b.tree)
+	}
+	if len(b.behind) == 0 {
+		return ""
+	}
+	for _, issue := range ledgers.Under(b.tree, dag, node) {
+		if b.behind[issue] {
+			return fmt.Sprintf("waits for the ledger of issue %d, which another program has locked, or no run has written yet", issue)
+		}
+	}
+	return ""
 }
 
 // askPermission makes an item of what the agent of a node asks for. Any person may answer.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 
 	"reconcile.dev/reconcile/controllers/clarify"
@@ -154,7 +153,7 @@ func (s *run) foldOnce(ctx context.Context) (behind []int, err error) {
 	records := ledgers.LedgersOf(s.tree, s.requestsToFold())
 	for i, issue := range slices.Sorted(maps.Keys(records)) {
 		s.progress("fold ledgers", i, len(records))
-		if s.busyLedgers[issue] != nil || isFolded(s.tree.Ledger(issue), records[issue]) {
+		if s.busyLedgers[issue] != nil || ledgers.IsFolded(s.tree.Ledger(issue), records[issue]) {
 			continue
 		}
 		path := s.loop.Store.LedgerPath(issue)
@@ -220,22 +219,6 @@ func (s *run) foldLedger(ctx context.Context, path string, issue int, ours []sch
 		s.changedAt = s.loop.Now()
 	}
 	return err
-}
-
-// isFolded reports whether a ledger has each of our records in its current form.
-func isFolded(ledger *state.Ledger, ours []schemas.Clarification) bool {
-	if ledger == nil {
-		return len(ours) == 0
-	}
-	have := ledger.Records()
-	byID := make(map[string]*schemas.Clarification, len(have))
-	for i := range have {
-		byID[have[i].ID] = &have[i]
-	}
-	return !slices.ContainsFunc(ours, func(c schemas.Clarification) bool {
-		old := byID[c.ID]
-		return old == nil || !reflect.DeepEqual(*old, c)
-	})
 }
 
 // requestsToFold are the requests and ledgers that changed since the last fold. Initially these are all requests, since
