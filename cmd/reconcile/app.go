@@ -177,10 +177,10 @@ func (s sink) Said(c *settle.Clarified) {
 	}
 }
 
-// Missed shows the number of dropped events.
+// Missed shows the number of events that are not shown.
 func (s sink) Missed(n int) {
 	if s.talk {
-		s.Note(fmt.Sprintf("%d more events about questions; \"reconcile events\" lists them", n))
+		s.Note(fmt.Sprintf("… and %d more about questions; \"reconcile events\" and \"reconcile get clarificationrequests\" list them", n))
 	}
 }
 

@@ -5,6 +5,7 @@ package eventlog
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/events"
+	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -19,6 +21,9 @@ import (
 
 // backlog bounds the clarification events that wait for the end of a turn to be shown.
 const backlog = 1024
+
+// mostAsked is how many new questions are shown after a turn.
+const mostAsked = 20
 
 // Observer displays a run. Its methods are called by one goroutine, between turns.
 type Observer interface {
@@ -28,7 +33,7 @@ type Observer interface {
 	Tree(*state.Tree)
 	// Said is called after a turn with each clarification event of it.
 	Said(*settle.Clarified)
-	// Missed is called with the number of further such events that were dropped.
+	// Missed is called with the number of further such events: of more questions than are shown, and of dropped ones.
 	Missed(n int)
 }
 
@@ -102,8 +107,11 @@ func (n *Recorder) Observe(reports []settle.Report, t *state.Tree) {
 	if reports != nil {
 		return
 	}
-	for _, text := range n.refused {
+	for _, text := range n.refused[:min(len(n.refused), readiness.MostRows)] {
 		n.o.Warn(text)
+	}
+	if more := len(n.refused) - readiness.MostRows; more > 0 {
+		n.o.Warn(fmt.Sprintf("… and %d more were refused; \"reconcile events\" lists them", more))
 	}
 	n.refused = nil
 	n.o.Observer.Tree(t)
@@ -113,8 +121,14 @@ func (n *Recorder) Observe(reports []settle.Report, t *state.Tree) {
 	}
 }
 
-// showTalk shows the clarification events since the last call.
+// showTalk shows the clarification events since the last call, and counts those of new questions beyond mostAsked.
 func (n *Recorder) showTalk() {
+	asked := 0
+	defer func() {
+		if asked > mostAsked {
+			n.o.Observer.Missed(asked - mostAsked)
+		}
+	}()
 	for {
 		select {
 		case d, ok := <-n.talk.C:
@@ -122,7 +136,12 @@ func (n *Recorder) showTalk() {
 			if !ok {
 				return
 			}
-			n.o.Observer.Said(d.Clarification)
+			if d.Clarification.Type == settle.ClarificationRequested {
+				asked++
+			}
+			if d.Clarification.Type != settle.ClarificationRequested || asked <= mostAsked {
+				n.o.Observer.Said(d.Clarification)
+			}
 		default:
 			return
 		}

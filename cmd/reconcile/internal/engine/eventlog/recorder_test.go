@@ -64,6 +64,28 @@ func TestEventsAreShownAfterTheTurn(t *testing.T) {
 	}
 }
 
+// Of many new questions the first ones are shown; an answer among them is shown, too.
+func TestManyQuestionsAreCounted(t *testing.T) {
+	n, _, shown := newRecorder(t)
+	var list []settle.Event
+	for i := range mostAsked + 3 {
+		question := answered(i, fmt.Sprint("Question ", i))
+		question.Clarified.Type = settle.ClarificationRequested
+		list = append(list, question)
+	}
+	list = append(list, answered(99, "Yes."))
+	n.Record(list)
+	n.Observe(nil, nil)
+	if !slices.Equal(shown.missed, []int{3}) || len(shown.turns) != mostAsked+1 || shown.turns[mostAsked] != "Yes." {
+		t.Errorf("shown %q, and %d are counted", shown.turns, shown.missed)
+	}
+	n.Record(list[:1])
+	n.Observe(nil, nil)
+	if len(shown.missed) != 1 || len(shown.turns) != mostAsked+2 {
+		t.Errorf("of the next turn, shown %q, and %d are counted", shown.turns, shown.missed)
+	}
+}
+
 // What was said in one turn and has no room is counted, and told; the log has it.
 func TestEventsThatAreNotShownAreCounted(t *testing.T) {
 	const said = backlog + 7

@@ -10,6 +10,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/controllers/ledgers"
+	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -247,7 +248,9 @@ func (s *run) moveDamaged(ctx context.Context) error {
 	var events []settle.Event
 	tell := func(p schemas.Problem, how string) {
 		text := fmt.Sprintf("%s: %s; %s", p.Place, p.Message, how)
-		s.warn(text)
+		if len(events) < readiness.MostRows {
+			s.warn(text)
+		}
 		events = append(events, settle.Event{Ref: p.Ref, Reason: "DamagedState", Message: text, Warning: true})
 	}
 	rest := map[string]schemas.Problem{}
@@ -271,6 +274,9 @@ func (s *run) moveDamaged(ctx context.Context) error {
 			tell(p, "it was moved to .reconcile/damaged, and is decided again")
 			delete(rest, path)
 		}
+	}
+	if more := len(events) - readiness.MostRows; more > 0 {
+		s.warn(fmt.Sprintf("… and %d more damaged files; \"reconcile events\" lists them", more))
 	}
 	s.recordEvents(events)
 	if err != nil {
