@@ -15,7 +15,8 @@ import (
 //
 // The watch is notified of a change before the system call that makes it returns, so that no change by a finished node
 // is missed. It is not notified of changes in the folders of records, through another name of a file, or through a
-// mapping that is still in use. The next run, which scans everything, finds those: only content that this process has
+// mapping that is still in use, nor of statuses and archived specs that are written in place: every program of ours, and git,
+// replaces them. The next run, which scans everything, finds those: only content that this process has
 // read is settled.
 
 // Watch starts the watch, if Fresh has just scanned everything, else with the next full scan. RefreshChanged uses it. A
@@ -96,7 +97,7 @@ func (s *Store) watchScanned(g *freshScan) {
 	for i := range g.parts {
 		for _, dir := range g.parts[i].folders {
 			d, err := top.Below(dir)
-			s.watch.Add(d, dir)
+			s.watch.Add(d, dir, g.layout.replaces(dir))
 			if err == nil {
 				d.Close()
 			}

@@ -97,7 +97,11 @@ func TestRefreshChangedLooksAtWhatItIsToldOf(t *testing.T) {
 			put(t, dir, map[string]string{"specs/.health.yaml.swp": "x", "specs/4913": ""})
 			must(t, os.Remove(filepath.Join(dir, "specs/4913")))
 		}, false},
-		{"a status that another program writes", func(t *testing.T, dir string, _ *Store) { put(t, dir, status("health", "Paused")) }, true},
+		{"a status that another program replaces", func(t *testing.T, dir string, _ *Store) {
+			must(t, os.Remove(filepath.Join(dir, "state/sessions/health.json"))) // as git does
+			put(t, dir, status("health", "Paused"))
+		}, true},
+		{"a status that another program writes in place", func(t *testing.T, dir string, _ *Store) { put(t, dir, status("health", "Paused")) }, false},
 		{"a status that this process writes", func(t *testing.T, _ string, s *Store) {
 			locked(t, s, func() {
 				write(t, s, Change{Path: "state/sessions/health.json", Data: []byte(status("health", "Failed")["state/sessions/health.json"])})

@@ -24,6 +24,7 @@ const stateLimit = 256 << 20
 // fileCollector is a visitor that collects all files.
 type fileCollector struct {
 	watch      *disk.Watch   // nil: no watch
+	layout     *layout       // if there is a watch
 	full       [][]scanEntry // full lists, which are not reallocated to grow
 	files      []scanEntry
 	scanErrors []scanError
@@ -54,7 +55,7 @@ func (g *fileCollector) appendTo(to []scanEntry) []scanEntry {
 	return append(to, g.files...)
 }
 
-func (g *fileCollector) folder(d *disk.Dir, dir string) { g.watch.Add(d, dir) }
+func (g *fileCollector) folder(d *disk.Dir, dir string) { g.watch.Add(d, dir, g.layout.replaces(dir)) }
 
 func (g *fileCollector) other(string, []byte) {}
 

@@ -146,7 +146,7 @@ func (s *Store) collect(ctx context.Context, sc *treeScanner, from []*scanFolder
 	gathers := make([]fileCollector, workers())
 	visitors := make([]visitor, len(gathers))
 	for i := range gathers {
-		gathers[i].watch = s.watch
+		gathers[i].watch, gathers[i].layout = s.watch, sc.layout
 		visitors[i] = &gathers[i]
 	}
 	if err := sc.scanFrom(ctx, from, visitors...); err != nil {

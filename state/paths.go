@@ -76,6 +76,16 @@ func (l *layout) ownerOf(key string) schemas.Ref {
 	return schemas.Ref{Kind: k.Name, Name: name}
 }
 
+// replaces reports whether the files of a folder are replaced, not written in place: statuses and archived specs.
+func (l *layout) replaces(dir string) bool {
+	if dir == l.archive() || within(l.archive(), dir) {
+		return true
+	}
+	kind, ok := strings.CutPrefix(dir, l.state+"/")
+	_, isKind := l.statusKind(kind)
+	return ok && isKind
+}
+
 // classify returns the area of the file at p, and the object of a status or record.
 func (l *layout) classify(p string) (area, schemas.Ref) {
 	base := path.Base(p)

@@ -241,7 +241,7 @@ func (u *update) path(ctx context.Context, p string) (want []scanEntry, whole bo
 
 // folder returns the files in a folder to read, and drops removed ones.
 func (u *update) folder(ctx context.Context, dir string) (want []scanEntry, whole bool, err error) {
-	found := &fileCollector{watch: u.store.watch}
+	found := &fileCollector{watch: u.store.watch, layout: u.model.layout}
 	s := newScanner(u.store.root, u.model.layout, false)
 	from := s.placeOf(dir, found)
 	if from == nil {

@@ -127,6 +127,9 @@ func (w *walker) write(p, content string) []string {
 	if fi, err := os.Lstat(filepath.Dir(at)); err == nil && !fi.IsDir() {
 		return nil
 	}
+	if (&layout{kinds: testKinds, specs: "specs", state: "state"}).replaces(filepath.Dir(p)) {
+		os.Remove(at)
+	}
 	put(w, w.dir, map[string]string{p: content})
 	return []string{p}
 }

@@ -23,8 +23,10 @@ type Watch struct {
 // maxChanged bounds the recorded changes: for more, a full scan costs the same.
 const maxChanged = 1 << 16
 
-const watchMask = unix.IN_MODIFY | unix.IN_CLOSE_WRITE | unix.IN_ATTRIB | unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVED_FROM |
-	unix.IN_MOVED_TO | unix.IN_DELETE_SELF | unix.IN_MOVE_SELF | unix.IN_ONLYDIR
+const (
+	watchNames = unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO | unix.IN_DELETE_SELF | unix.IN_MOVE_SELF | unix.IN_ONLYDIR
+	watchAll   = watchNames | unix.IN_MODIFY | unix.IN_CLOSE_WRITE | unix.IN_ATTRIB
+)
 
 // OpenWatch returns nil if file notification is not available.
 func OpenWatch() *Watch {
@@ -56,14 +58,20 @@ func (w *Watch) Restart() {
 	w.changed, w.lost = map[string]bool{}, false
 }
 
-// Add watches a folder, whose names must be read after that. If d is nil, the folder is known not to exist.
-func (w *Watch) Add(d *Dir, dir string) {
+// Add watches a folder, whose names must be read after that. If d is nil, the folder is known not to exist. With names,
+// files that appear, disappear or are replaced are reported, and those that are written in place are not: for the latter the kernel visits
+// each file of the folder that it has in memory.
+func (w *Watch) Add(d *Dir, dir string, names bool) {
 	if w == nil {
 		return
 	}
+	mask := uint32(watchAll)
+	if names {
+		mask = watchNames
+	}
 	wd := -1
 	if d != nil && isLocalDisk(d.fd) {
-		wd, _ = unix.InotifyAddWatch(w.fd, "/proc/self/fd/"+strconv.Itoa(d.fd), watchMask)
+		wd, _ = unix.InotifyAddWatch(w.fd, "/proc/self/fd/"+strconv.Itoa(d.fd), mask)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,7 +10,7 @@ func OpenWatch() *Watch { return nil }
 
 func (*Watch) Close()                           {}
 func (*Watch) Restart()                         {}
-func (*Watch) Add(*Dir, string)                 {}
+func (*Watch) Add(*Dir, string, bool)           {}
 func (*Watch) ReadEvents()                      {}
 func (*Watch) Pending() (map[string]bool, bool) { return nil, false }
 func (*Watch) Complete() bool                   { return false }
