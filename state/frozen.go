@@ -18,9 +18,10 @@ import (
 
 const (
 	frozenPath       = cacheDir + "/dormant"
-	frozenVersion    = "reconcile dormant objects 3\n"
-	frozenHeader     = len(frozenVersion) + 5*8 // key, hash of the rest, numbers of files and objects, bytes of the objects
+	frozenVersion    = "reconcile dormant objects 4\n"
+	frozenHeader     = len(frozenVersion) + 7*8 // key, hash of the rest; numbers of files, objects and referents; bytes of the objects and referents
 	frozenRecordSize = 2 * 8
+	referentSize     = 2 * 4 // where its name begins, and the list of the objects that refer to it
 	baseFileSize     = 6 * 8
 
 	// unreadyMark is set in the number of files in an object's record if the object waits, as it should.
@@ -63,18 +64,23 @@ func (o *frozenObjects) encode(key uint64) []byte {
 		e.dormant(d)
 	}
 	size := len(e.B) - start
-	refers := slices.SortedFunc(maps.Keys(o.refers), schemas.Ref.Compare)
-	e.refs(refers)
-	for _, ref := range refers {
-		e.Uint(uint64(len(o.refers[ref])))
+	referents := slices.SortedFunc(maps.Keys(o.refers), schemas.Ref.Compare)
+	var names encoder
+	from := 0
+	for _, ref := range referents {
+		e.B = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(e.B, uint32(len(names.B))), uint32(from))
+		names.String(ref.Kind)
+		names.String(ref.Name)
+		from += len(o.refers[ref])
 	}
-	for _, ref := range refers {
+	e.B = append(e.B, names.B...)
+	for _, ref := range referents {
 		for _, i := range o.refers[ref] {
 			e.B = binary.LittleEndian.AppendUint32(e.B, i)
 		}
 	}
 	copy(e.B, frozenVersion)
-	for i, n := range []uint64{key, 0, uint64(len(o.files)), uint64(len(o.list)), uint64(size)} {
+	for i, n := range []uint64{key, 0, uint64(len(o.files)), uint64(len(o.list)), uint64(len(referents)), uint64(size), uint64(len(names.B))} {
 		binary.LittleEndian.PutUint64(e.B[len(frozenVersion)+8*i:], n)
 	}
 	binary.LittleEndian.PutUint64(e.B[len(frozenVersion)+8:], xxhash.Sum64(e.B[len(frozenVersion)+16:]))
@@ -120,7 +126,7 @@ func (s *Store) decodeFrozen(data []byte, key, hash uint64) *frozen {
 	if number(0) != key || number(1) != hash || xxhash.Sum64(rest[16:]) != hash {
 		return nil
 	}
-	n, objects, coded := number(2), number(3), number(4)
+	n, objects, referents, coded, names := number(2), number(3), number(4), number(5), number(6)
 	rest = data[frozenHeader:]
 	take := func(size uint64) []byte {
 		part := rest[:min(size, uint64(len(rest)))]
@@ -130,20 +136,11 @@ func (s *Store) decodeFrozen(data []byte, key, hash uint64) *frozen {
 	z := &frozen{hash: hash, files: take(baseFileSize * n)}
 	table := 4 * uint64(tableSize(int(n)))
 	z.slots, z.looks, z.records, z.coded = take(table), take(table), take(frozenRecordSize*objects), take(coded)
-	d := newDecoder(s)
-	d.B = rest
-	refers := d.refs()
-	z.refers, z.decoder = make(map[schemas.Ref]referring, len(refers)), decoder{store: s, kinds: d.kinds}
-	from := 0
-	for _, ref := range refers {
-		n := int(d.Uint())
-		z.refers[ref] = referring{from, n}
-		from += n
-	}
-	if d.Bad || len(z.coded) != int(coded) || len(d.B) != 4*from {
+	z.referents, z.names = take(referentSize*referents), take(names)
+	z.decoder, z.referrers, z.kinds = *newDecoder(s), rest, map[string][2]int{}
+	if len(z.coded) != int(coded) || len(z.referents) != int(referentSize*referents) || len(z.names) != int(names) || len(rest)%4 != 0 {
 		return nil
 	}
-	z.referrers, z.kinds = d.B, map[string][2]int{}
 	for i := 0; i < z.objects(); {
 		kind := z.ref(i).Kind
 		end := i + sort.Search(z.objects()-i, func(n int) bool { return z.ref(i+n).Kind > kind })
@@ -156,13 +153,28 @@ func (s *Store) decodeFrozen(data []byte, key, hash uint64) *frozen {
 // referrersOf yields the indices of the objects that refer to ref, in their order.
 func (z *frozen) referrersOf(ref schemas.Ref) iter.Seq[int] {
 	return func(yield func(int) bool) {
-		r := z.refers[ref]
-		for at := range r.n {
-			if !yield(int(binary.LittleEndian.Uint32(z.referrers[4*(r.from+at):]))) {
+		at, ok := sort.Find(len(z.referents)/referentSize, func(i int) int {
+			d := z.decoder
+			d.B = z.names[binary.LittleEndian.Uint32(z.referents[referentSize*i:]):]
+			return ref.Compare(schemas.Ref{Kind: d.kindName(), Name: d.Shared()})
+		})
+		if !ok {
+			return
+		}
+		for i := z.firstReferrer(at); i < z.firstReferrer(at+1); i++ {
+			if !yield(int(binary.LittleEndian.Uint32(z.referrers[4*i:]))) {
 				return
 			}
 		}
 	}
+}
+
+// firstReferrer returns where the list of the objects that refer to a referent begins.
+func (z *frozen) firstReferrer(referent int) int {
+	if referentSize*referent == len(z.referents) {
+		return len(z.referrers) / 4
+	}
+	return int(binary.LittleEndian.Uint32(z.referents[referentSize*referent+4:]))
 }
 
 // len is the number of files, and objects that of objects.

@@ -317,13 +317,11 @@ type frozen struct {
 	records      []byte            // for each object, by ref: the hash of its path in lower case, its offset in coded, its number of files and whether it is unready
 	coded        []byte            // the objects, as encoder.dormant writes them
 	kinds        map[string][2]int // the ranges of the objects of each kind
-	refers       map[schemas.Ref]referring
-	referrers    []byte // indices of objects, 4 bytes each
+	referents    []byte            // for each object that others refer to, by ref: where it begins in names and in referrers, 4 bytes each
+	names        []byte            // the referents
+	referrers    []byte            // indices of the objects that refer to them, 4 bytes each
 	decoder      decoder
 }
-
-// referring is the part of frozen.referrers that refers to one object.
-type referring struct{ from, n int }
 
 // isFrozen is the owner of a file that is in the file of frozen objects.
 const isFrozen = ^uint64(0)
