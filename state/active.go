@@ -218,7 +218,7 @@ func (l *activeLoad) collect() {
 			continue
 		}
 		if f.in >= 0 {
-			if known := l.records.read(l.base.file(f.in)); known.current(is) {
+			if known := l.cached(f); known.current(is) {
 				l.files = append(l.files, known)
 				continue
 			}
@@ -229,6 +229,17 @@ func (l *activeLoad) collect() {
 		}
 		l.want = append(l.want, is)
 	}
+}
+
+// cached returns the content of an unchanged file; nil if the cache does not have it.
+func (l *activeLoad) cached(f activeFile) *file {
+	was := l.base.file(f.in)
+	if f.area == areaLedgers {
+		if ledger := l.records.readLedger(was); ledger != nil {
+			return ledger
+		}
+	}
+	return l.records.read(was)
 }
 
 // openCache opens the cache, and reads what it got since the tree was settled, and its data about inputs if the tree has inputs.

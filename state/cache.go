@@ -26,7 +26,7 @@ import (
 // both cases it is written again from the start. It is not synced.
 
 // cacheVersion changes with the format and with the meaning of records.
-const cacheVersion = "reconcile tree cache 13\n"
+const cacheVersion = "reconcile tree cache 14\n"
 
 const (
 	cacheHeader = len(cacheVersion) + 8 // the hash of the other inputs of decoding
@@ -301,7 +301,7 @@ func (c *cache) compact(m *model) {
 // copyLive writes the records of a block that the model still uses to the new cache.
 func (c *cache) copyLive(m *model, payload []byte) {
 	e := c.encoder(payload[0])
-	_ = eachRecord(payload, func(record []byte, _ int) {
+	_ = eachRecord(payload, func(record []byte, start int) {
 		d := decoder{Decoder: sections.Decoder{B: record}}
 		p := d.Shared()
 		live := false
@@ -315,7 +315,8 @@ func (c *cache) copyLive(m *model, payload []byte) {
 			}
 		}
 		if live {
-			e.record(func() { e.B = append(e.B, record...) })
+			e.B = append(e.B, payload[start:start+recordHeader+len(record)]...)
+			e.records++
 		}
 	})
 	c.writeLocked(e)

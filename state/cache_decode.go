@@ -131,8 +131,18 @@ func (d *decoder) ledger(p string) any {
 	if !ok {
 		d.Fail()
 	}
-	return &Ledger{Issue: issue, Path: p, Last: int(d.Uint()), Open: int(d.Uint()), Foreign: d.Bool(), Doubled: d.Bool(), Rejected: d.rejected(),
-		packed: d.Bytes()}
+	l := &Ledger{Issue: issue, Path: p, Last: int(d.Uint()), Open: int(d.Uint()), Foreign: d.Bool(), Doubled: d.Bool(), Rejected: d.rejected()}
+	if hash := d.Take(8); hash != nil {
+		l.hash = binary.LittleEndian.Uint64(hash)
+	}
+	if d.leave {
+		l.size = int(d.Uint())
+		return l
+	}
+	if l.packed = d.Bytes(); xxhash.Sum64(l.packed) != l.hash {
+		d.Fail()
+	}
+	return l
 }
 
 // rejected reads what encoder.rejected wrote.

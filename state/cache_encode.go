@@ -19,22 +19,22 @@ const (
 	bodyStatus // the brief, then the JSON without whitespace
 	bodyRun    // the same for a record
 	bodyDamage
-	bodyLedger // the header, then the records
+	bodyLedger // the header, then the records with a hash of their own, so that a reader may leave them
 	bodyCheckpoint
 )
 
-// recordHeader is the size of a record's header: its length and its hash, four bytes each. With it a reader can skip a
-// record, and read a single one.
+// recordHeader is the size of a record's header: its length, and the hash of what has none of its own, four bytes each. With it
+// a reader can skip a record, and read a single one.
 const recordHeader = 4 + 4
 
-// record writes a record after its header.
-func (e *encoder) record(write func()) {
+// record writes a record after its header. write returns how many bytes at the end have a hash of their own.
+func (e *encoder) record(write func() (hashed int)) {
 	at := len(e.B)
 	e.B = append(e.B, make([]byte, recordHeader)...)
-	write()
+	hashed := write()
 	record := e.B[at+recordHeader:]
 	binary.LittleEndian.PutUint32(e.B[at:], uint32(len(record)))
-	binary.LittleEndian.PutUint32(e.B[at+4:], uint32(xxhash.Sum64(record)))
+	binary.LittleEndian.PutUint32(e.B[at+4:], uint32(xxhash.Sum64(record[:len(record)-hashed])))
 	e.records++
 }
 
@@ -54,7 +54,7 @@ func (e *encoder) stat(s *disk.Stat) {
 // file writes a file; data is its content, and packed its content without whitespace, if known.
 func (e *encoder) file(f *file, data, packed []byte) {
 	e.startFile(f)
-	e.record(func() {
+	e.record(func() (hashed int) {
 		e.String(f.path)
 		e.B = append(e.B, byte(f.area))
 		e.stat(&f.stat)
@@ -77,7 +77,10 @@ func (e *encoder) file(f *file, data, packed []byte) {
 			e.Bool(b.Foreign)
 			e.Bool(b.Doubled)
 			e.rejected(b.Rejected)
-			e.Bytes(b.packed)
+			records := b.encoded()
+			e.B = binary.LittleEndian.AppendUint64(e.B, xxhash.Sum64(records))
+			e.Bytes(records)
+			return len(records)
 		case *schemas.Checkpoint:
 			e.B = append(e.B, bodyCheckpoint)
 			e.text(data, packed)
@@ -89,6 +92,7 @@ func (e *encoder) file(f *file, data, packed []byte) {
 			e.B = append(e.B, bodyRun, byte(b.has))
 			e.text(data, packed)
 		}
+		return 0
 	})
 }
 
@@ -209,12 +213,13 @@ func (e *encoder) place(p schemas.Place) {
 }
 
 func (e *encoder) input(path string, f *inputFile) {
-	e.record(func() {
+	e.record(func() int {
 		e.String(path)
 		e.stat(&f.stat)
 		e.Bool(f.racy)
 		e.B = binary.LittleEndian.AppendUint64(e.B, f.rules)
 		e.B = append(e.B, f.digest[:]...)
+		return 0
 	})
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
+
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // cacheReader reads single records of the cache.
@@ -46,16 +48,73 @@ func (c *cacheReader) read(was baseFile) *file {
 		return nil
 	}
 	record := slices.Clone(c.bytes(int64(was.at)+recordHeader, int(size))) // decoded, it is pointed into
-	if record == nil || sum != uint32(xxhash.Sum64(record)) {
+	if record == nil {
 		return nil
 	}
+	return c.decode(record, sum, was)
+}
+
+// decode decodes a record, without the records of a ledger if the decoder leaves those.
+func (c *cacheReader) decode(record []byte, sum uint32, was baseFile) *file {
 	c.decoder.B, c.decoder.Bad = record, false
 	f := c.decoder.file()
-	if c.decoder.Bad || f.racy || hashOf(f.path) != was.path || f.content() != was.content {
+	hashed := len(c.decoder.B) // bytes at the end that have a hash of their own
+	if l, ok := f.body.(*Ledger); ok {
+		hashed += len(l.packed)
+	}
+	if c.decoder.Bad || sum != uint32(xxhash.Sum64(record[:len(record)-hashed])) || f.racy || hashOf(f.path) != was.path || f.content() != was.content {
 		return nil
 	}
 	f.at = int64(was.at)
 	return f
+}
+
+// ledgerHead is how much of a ledger's record is read at first. Without what it rejects, and its records, it has much less.
+const ledgerHead = 512
+
+// readLedger is read for a ledger whose records are read when they are asked for. It returns nil, too, if its record is short.
+func (c *cacheReader) readLedger(was baseFile) *file {
+	head := c.bytes(int64(was.at), recordHeader+ledgerHead)
+	if was.at == 0 || head == nil {
+		return nil
+	}
+	size, sum := int(binary.LittleEndian.Uint32(head)), binary.LittleEndian.Uint32(head[4:])
+	if size < ledgerHead || size > maxBlock {
+		return nil
+	}
+	c.decoder.leave = true
+	f := c.decode(slices.Clone(head[recordHeader:]), sum, was)
+	c.decoder.leave = false
+	if f == nil {
+		return nil
+	}
+	l, ok := f.body.(*Ledger)
+	if !ok || l.size > size {
+		return nil
+	}
+	end, store := int64(was.at)+recordHeader+int64(size), c.decoder.store
+	l.read = func() []byte {
+		records := make([]byte, l.size)
+		if _, err := c.ReadAt(records, end-int64(l.size)); err == nil && xxhash.Sum64(records) == l.hash {
+			return records
+		}
+		return store.ledgerRecords(l.Path)
+	}
+	return f
+}
+
+// ledgerRecords returns the encoded records of a ledger that the cache does not have as it should. What else the cache has is not used any more.
+func (s *Store) ledgerRecords(p string) []byte {
+	s.needsFullLoad.Store(true)
+	data, err := regular.Read(s.root, p)
+	if err != nil {
+		return nil
+	}
+	l, err := ParseLedger(p, data)
+	if err != nil {
+		return nil
+	}
+	return l.packed
 }
 
 // ownedFiles reads the files of dormant objects from the cache.

@@ -2,16 +2,19 @@ package state
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/sections"
 	"reconcile.dev/reconcile/state/disk"
+	"reconcile.dev/reconcile/state/mutants"
 )
 
 // cachedTree makes a tree that has something of everything, and its cache.
@@ -303,4 +306,63 @@ func TestRacyAt(t *testing.T) {
 			t.Errorf("changed %v before the look: racy %v", -c.changed, got)
 		}
 	}
+}
+
+// TestLedgersInTheCache: the records of a long ledger are read when they are asked for, and from the ledger if the cache is damaged there.
+func TestLedgersInTheCache(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, map[string]string{ledger42: ledgerOf(42, slices.Repeat([]string{"resolved", "pending"}, 10)...), "state/clarifications/issue-7.json": ledgerOf(7, "pending")})
+	settleFiles(t, dir)
+	s := open(t, dir)
+	load(t, s)
+	at := filepath.Join(dir, cachePath)
+	whole, err := os.ReadFile(at)
+	must(t, err)
+	long, short := s.model.files[ledger42], s.model.files["state/clarifications/issue-7.json"]
+	want := long.body.(*Ledger)
+	size := int64(binary.LittleEndian.Uint32(whole[long.at:]))
+	read := func(f *file, change int64) (left, all *file) {
+		data := bytes.Clone(whole)
+		if change > 0 {
+			data[change] ^= 1
+		}
+		must(t, os.WriteFile(at, data, 0o644))
+		open, err := os.Open(at)
+		must(t, err)
+		t.Cleanup(func() { open.Close() })
+		reader := func() *cacheReader { return &cacheReader{File: open, decoder: newDecoder(s), ahead: readOne} }
+		was := baseFile{path: hashOf(f.path), content: f.content(), at: uint64(f.at)}
+		return reader().readLedger(was), reader().read(was)
+	}
+	if left, all := read(short, 0); left != nil || all == nil || len(all.body.(*Ledger).Records()) != 1 {
+		t.Errorf("a short ledger: %v, %v", left, all)
+	}
+	tail := binary.PutUvarint(make([]byte, 8), uint64(len(want.encoded()))) + len(want.encoded())
+	open := long.at + recordHeader + size - int64(tail) - 8 - 4 // in front of the hash: last, open, foreign, doubled, and the number that are rejected
+	if left, all := read(long, open); left != nil || all != nil {
+		t.Errorf("with another head: %v, %v", left, all)
+	}
+	for change, damaged := range map[int64]bool{0: false, long.at + recordHeader + size - 1: true} {
+		left, all := read(long, change)
+		if left == nil || (all == nil) != damaged {
+			t.Fatalf("damaged %v: %v, %v", damaged, left, all)
+		}
+		l := left.body.(*Ledger)
+		if l.packed != nil || l.Last != want.Last || l.Open != want.Open || l.Path != want.Path {
+			t.Errorf("damaged %v: %+v", damaged, l)
+		}
+		if !sameLedger(l, want) || !reflect.DeepEqual(l.Records(), want.Records()) {
+			t.Errorf("damaged %v: %d records, want %d", damaged, len(l.Records()), len(want.Records()))
+		}
+		if s.needsFullLoad.Load() != damaged {
+			t.Errorf("damaged %v: everything is loaded next: %v", damaged, s.needsFullLoad.Load())
+		}
+		s.needsFullLoad.Store(false)
+	}
+}
+
+var cachedLedgerMutants = []mutants.Mutant{
+	{"the head of a ledger is not checked", "cache_read.go", "sum != uint32(xxhash.Sum64(record[:len(record)-hashed])) || ", "hashed < 0 || "},
+	{"the records of a ledger are not checked", "cache_read.go", "err == nil && xxhash.Sum64(records) == l.hash {", "err == nil {"},
+	{"a damaged cache goes on in use", "cache_read.go", "\ts.needsFullLoad.Store(true)\n", ""},
 }

@@ -155,10 +155,20 @@ func ledgerSequence(issue int, id string) (int, error) {
 // Callers must not change them.
 func (l *Ledger) Records() []schemas.Clarification {
 	l.decode.Do(func() {
-		d := decoder{Decoder: sections.Decoder{B: l.packed}}
+		d := decoder{Decoder: sections.Decoder{B: l.encoded()}}
 		l.records = d.clarifications()
 	})
 	return l.records
+}
+
+// encoded returns the records as encoder.ledger writes them.
+func (l *Ledger) encoded() []byte {
+	l.unpack.Do(func() {
+		if l.read != nil {
+			l.packed = l.read()
+		}
+	})
+	return l.packed
 }
 
 // Ref returns the ref under which Refresh reports that the ledger of this issue changed.
@@ -181,7 +191,7 @@ func LedgerIssue(ref schemas.Ref) (issue int, ok bool) {
 
 // sameLedger reports whether two ledgers are equal.
 func sameLedger(a, b *Ledger) bool {
-	return a == b || a != nil && b != nil && a.Path == b.Path && bytes.Equal(a.packed, b.packed) &&
+	return a == b || a != nil && b != nil && a.Path == b.Path && bytes.Equal(a.encoded(), b.encoded()) &&
 		slices.Equal(a.Rejected, b.Rejected)
 }
 

@@ -166,5 +166,6 @@ var orphanMutants = []mutants.Mutant{
 
 func TestMutants(t *testing.T) {
 	mutants.Suite{Mutants: slices.Concat(mutants.NoticedBy("TestOrphanThatStarted", orphanMutants), mutants.NoticedBy("TestListing", listingMutants),
-		mutants.NoticedBy("TestUnfinishedSpecs$", unfinishedMutants), mutants.NoticedBy("TestLoadSpecs", specsMutants))}.Run(t)
+		mutants.NoticedBy("TestUnfinishedSpecs$", unfinishedMutants), mutants.NoticedBy("TestLoadSpecs", specsMutants),
+		mutants.NoticedBy("TestLedgersInTheCache", cachedLedgerMutants))}.Run(t)
 }

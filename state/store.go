@@ -326,6 +326,7 @@ type decoder struct {
 	kind   string           // the last one of kinds
 	only   string           // the kind of objects whose specs are decoded; "": all
 	fields map[string][]any // field paths repeat: all objects share them
+	leave  bool             // the records of a ledger, which are the end of its record, are not there
 }
 
 // encoder writes records into a block: space for the block's header, then the payload.

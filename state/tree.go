@@ -216,7 +216,11 @@ type Ledger struct {
 	// Rejected are the unusable records. They are not among Records, and stay in the file unchanged.
 	Rejected []RejectedRecord
 
-	packed  []byte // the records, as encoder.ledger writes them
+	packed  []byte // the records, as encoder.ledger writes them, or nil if they were not read yet
+	read    func() []byte
+	size    int    // of what was not read
+	hash    uint64 // of the records, in the cache
+	unpack  sync.Once
 	decode  sync.Once
 	records []schemas.Clarification
 }
