@@ -7,9 +7,18 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// LoadSpecs reads only the specs of a kind, and the claims of live processes, for a caller that edits specs: its entries have neither
-// statuses nor runs. The kind must have no CheckAgainst. The result is no base for Refresh.
+// LoadSpecs reads only the specs of a kind: its entries have neither statuses nor runs. The kind must have no CheckAgainst. The result is no
+// base for Refresh.
 func (s *Store) LoadSpecs(ctx context.Context, kind string) (*Tree, error) {
+	return s.loadSpecs(ctx, kind, false)
+}
+
+// LoadSpecsAndClaims is LoadSpecs with the claims of live processes, for a caller that edits specs.
+func (s *Store) LoadSpecsAndClaims(ctx context.Context, kind string) (*Tree, error) {
+	return s.loadSpecs(ctx, kind, true)
+}
+
+func (s *Store) loadSpecs(ctx context.Context, kind string, claims bool) (*Tree, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	settings := s.newSettings()
@@ -19,7 +28,9 @@ func (s *Store) LoadSpecs(ctx context.Context, kind string) (*Tree, error) {
 	}
 	m := newModel(s.layout())
 	m.settings = settings
-	s.readJournals(m)
+	if claims {
+		s.readJournals(m)
+	}
 	known := s.cache.load(kind)
 	sc := newScanner(s.root, s.layout(), len(known) == 0)
 	found, troubles, err := s.collect(ctx, sc, sc.specs())

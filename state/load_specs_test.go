@@ -90,7 +90,7 @@ func TestLoadSpecsOfTouchedFiles(t *testing.T) {
 func loadSpecs(t *testing.T, dir, kind string, decoded int64) *Tree {
 	t.Helper()
 	s := open(t, dir)
-	specs, err := s.LoadSpecs(t.Context(), kind)
+	specs, err := s.LoadSpecsAndClaims(t.Context(), kind)
 	must(t, err)
 	if got := s.decoded.Load(); got != decoded {
 		t.Errorf("%s: %d files were decoded, want %d", kind, got, decoded)

@@ -37,7 +37,7 @@ var Catalog = sync.OnceValue(func() []Tool {
 
 // Edition identifies what the program knows of tools: another edition may discover others.
 var Edition = sync.OnceValue(func() string {
-	sum := sha256.Sum256(append(slices.Clone(catalogJSON), languagesJSON...))
+	sum := sha256.Sum256(append(slices.Clone(catalogJSON), languageTable...))
 	return hex.EncodeToString(sum[:8])
 })
 

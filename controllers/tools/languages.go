@@ -2,8 +2,6 @@ package tools
 
 import (
 	_ "embed"
-	"encoding/json"
-	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -11,71 +9,74 @@ import (
 	"sync"
 )
 
-//go:embed languages.json
-var languagesJSON []byte
+// languageTable is what cmd/reconcile/internal/tools/gen knows from go-enry: sorted lines of what is known about a name, the name, and the languages
+// of the catalogue. A line takes no time before it is looked up.
+//
+//go:embed languages.txt
+var languageTable string
 
-// languages is the table of languages, which cmd/reconcile/internal/tools/gen makes from go-enry.
-var languages = sync.OnceValue(func() (t languageTable) {
-	if err := json.Unmarshal(languagesJSON, &t); err != nil {
-		panic(fmt.Sprintf("table of languages: %v", err)) // a test decodes it
-	}
-	t.others, t.known, t.configs = map[string]bool{"testdata": true, "CMakeFiles": true}, map[string]bool{}, map[string]bool{}
-	t.vendored = regexp.MustCompile("(?:" + strings.Join(t.folderPatterns(), ")|(?:") + ")")
-	for _, tool := range Catalog() {
-		for _, l := range tool.Languages {
-			t.known[l] = true
+// The words that begin the lines of languageTable.
+const (
+	byExtension   = "extension"
+	byFilename    = "filename"
+	byInterpreter = "interpreter" // a program that runs scripts
+	ofOthers      = "folder"      // whose files others wrote
+	otherPatterns = "pattern"     // of paths of further ones
+)
+
+// lookUp returns what the table says of a name.
+func lookUp(about, name string) (says string, ok bool) {
+	line := about + "\t" + name + "\t"
+	from, to := 0, len(languageTable) // the line begins here, or it is not there
+	for from < to {
+		middle := (from + to) / 2
+		start := 1 + strings.LastIndexByte(languageTable[:middle], '\n')
+		end := start + strings.IndexByte(languageTable[start:], '\n')
+		switch is := languageTable[start:end]; {
+		case strings.HasPrefix(is, line):
+			return is[len(line):], true
+		case is < line:
+			from = end + 1
+		default:
+			to = start
 		}
+	}
+	return "", false
+}
+
+// vendored matches the paths of folders whose files others wrote, and that have another name in each project.
+var vendored = sync.OnceValue(func() *regexp.Regexp {
+	pattern, _ := lookUp(otherPatterns, "")
+	return regexp.MustCompile(pattern)
+})
+
+// configs are the names of files that configure a tool in its language.
+var configs = sync.OnceValue(func() map[string]bool {
+	names := map[string]bool{}
+	for _, tool := range Catalog() {
 		for _, entry := range tool.Configs {
 			if strings.Contains(entry, ".config.") || strings.HasPrefix(entry, ".") {
-				t.configs[entry] = true
+				names[entry] = true
 			}
 		}
 	}
-	return t
+	return names
 })
-
-type languageTable struct {
-	Extensions map[string][]string `json:"extensions"`
-	Filenames  map[string][]string `json:"filenames"`
-	// Interpreters are the programs that run scripts.
-	Interpreters map[string][]string `json:"interpreters"`
-	Vendored     []string            `json:"vendored"`
-	others       map[string]bool     // names of folders whose files others wrote, and
-	vendored     *regexp.Regexp      // the paths of further ones
-	known        map[string]bool
-	configs      map[string]bool // names of files that configure a tool in its language
-}
-
-// folderPatterns returns the patterns that are about folders, and not only about a name, which it puts in others.
-func (t *languageTable) folderPatterns() (out []string) {
-	name := regexp.MustCompile(`^[\w.-]+$`)
-	for _, p := range t.Vendored {
-		rest, inAny := strings.CutPrefix(p, "(^|/)")
-		rest, isFolder := strings.CutSuffix(rest, "/")
-		if plain := strings.ReplaceAll(rest, `\.`, "."); isFolder && inAny && name.MatchString(plain) {
-			t.others[plain] = true
-		} else if isFolder {
-			out = append(out, p)
-		}
-	}
-	return out
-}
 
 // LanguageOf is the language of a file by its name, in the words of the catalogue; "" for none of it, or where the name says only that it is one of
 // several, as .cgi does. A header counts as one of C.
 func LanguageOf(file string) string {
 	name := path.Base(file)
-	t := languages()
-	all := t.Filenames[name]
-	for at := 0; len(all) == 0; { // .d.ts before .ts
+	all, ok := lookUp(byFilename, name)
+	for at := 0; !ok; { // .d.ts before .ts
 		i := strings.IndexByte(name[at:], '.')
 		if i < 0 {
 			return ""
 		}
-		all = t.Extensions[strings.ToLower(name[at+i:])]
+		all, ok = lookUp(byExtension, strings.ToLower(name[at+i:]))
 		at += i + 1
 	}
-	return t.only(all)
+	return only(all)
 }
 
 // ScriptLanguage is the language of a file without an extension by its first line, in the words of the catalogue; "" for none of it.
@@ -89,47 +90,33 @@ func ScriptLanguage(file string, text []byte) string {
 	if !is || len(words) == 0 || path.Ext(file) != "" || LanguageOf(file) != "" {
 		return ""
 	}
-	program, t := path.Base(words[0]), languages()
-	if all := t.Interpreters[program]; len(all) > 0 {
-		return t.only(all)
+	program := path.Base(words[0])
+	all, ok := lookUp(byInterpreter, program)
+	if !ok {
+		all, _ = lookUp(byInterpreter, strings.TrimRight(program, ".0123456789"))
 	}
-	return t.only(t.Interpreters[strings.TrimRight(program, ".0123456789")])
+	return only(all)
 }
 
-// only is the language of some that the catalogue knows; "" for none, or several.
-func (t languageTable) only(all []string) string {
-	found := ""
-	for _, l := range all {
-		switch l {
-		case "shell":
-			l = "bash"
-		case "tsx":
-			l = "typescript"
-		case "hcl":
-			l = "terraform"
-		}
-		switch {
-		case !t.known[l] || l == found:
-		case found == "":
-			found = l
-		case found != "c":
-			return ""
-		}
+// only is the language of those that lookUp returned; "" for none, or several, of which the first is not C.
+func only(all string) string {
+	first, more, _ := strings.Cut(all, ",")
+	if more != "" && first != "c" {
+		return ""
 	}
-	return found
+	return first
 }
 
 // Configures reports whether a file, by its name, configures a tool in a programming language, as eslint.config.js does: it makes its project none of that
 // language.
-func Configures(name string) bool { return languages().configs[name] }
+func Configures(name string) bool { return configs()[name] }
 
 // Vendored reports whether others wrote the files of a folder, by its path, or it is testdata, or what CMake keeps of its own.
 func Vendored(folder string) bool {
-	t := languages()
 	for part := range strings.SplitSeq(folder, "/") {
-		if t.others[part] {
+		if _, is := lookUp(ofOthers, part); is {
 			return true
 		}
 	}
-	return t.vendored.MatchString(folder + "/")
+	return vendored().MatchString(folder + "/")
 }

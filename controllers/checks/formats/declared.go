@@ -1,7 +1,9 @@
 package formats
 
 import (
+	"bytes"
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -10,14 +12,14 @@ import (
 	"strings"
 	"sync"
 
-	"sigs.k8s.io/yaml"
-
 	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/schemas/extract"
 )
 
-//go:embed declared.yaml
-var declaredYAML []byte
+// declaredJSON is declared.yaml, as cmd/reconcile/internal/tools/gen writes it, so that a start need not read YAML.
+//
+//go:embed declared.json
+var declaredJSON []byte
 
 // format is a format that is declared as data: lines that match patterns, or values of a JSON document.
 type format struct {
@@ -71,14 +73,23 @@ type compiled struct {
 	fields        map[string]extract.Expr
 }
 
-var declared = sync.OnceValue(func() map[string]*compiled {
-	var all map[string]format
-	if err := yaml.UnmarshalStrict(declaredYAML, &all); err != nil {
+// declared are the declared formats, which are compiled when they are used.
+var declared = sync.OnceValue(func() map[string]func() *compiled {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(declaredJSON, &all); err != nil {
 		panic(fmt.Sprintf("declared formats: %v", err)) // a test decodes them
 	}
-	out := make(map[string]*compiled, len(all))
-	for name, f := range all {
-		out[name] = compile(name, f)
+	out := make(map[string]func() *compiled, len(all))
+	for name, text := range all {
+		out[name] = sync.OnceValue(func() *compiled {
+			var f format
+			d := json.NewDecoder(bytes.NewReader(text))
+			d.DisallowUnknownFields()
+			if err := d.Decode(&f); err != nil {
+				panic(fmt.Sprintf("declared formats: %s: %v", name, err))
+			}
+			return compile(name, f)
+		})
 	}
 	return out
 })

@@ -19,7 +19,7 @@ func readers() map[string]reader {
 		"sarif": readSARIF, "checkstyle": readCheckstyle, "rdjson": readRDJSON, "rdjsonl": readRDJSONL, "cargo-json": readCargo,
 		"go-test-json": readGoTest, "junit": readJUnit, "trx": readTRX, "tap": readTAP, "lsp": readLSP,
 		"jest-json": readJest, "rspec": readRSpec, "dart-test": readDartTest, "zig-test": readZig,
-		"libtest": libtest().read, "unittest": unittest().read, "exunit": exunit().read, "minitest": minitest().read, "nextest": nextest().read, "alcotest": alcotest().read,
+		"libtest": lazy(libtest), "unittest": lazy(unittest), "exunit": lazy(exunit), "minitest": lazy(minitest), "nextest": lazy(nextest), "alcotest": lazy(alcotest),
 		"go-cover": readGoCover, "lcov": readLCOV, "cobertura": readCobertura, "coverage-py": readCoveragePy, "istanbul": readIstanbul,
 	}
 }
@@ -36,7 +36,8 @@ func Names() []string {
 
 // Ends reports whether output in a format shows where it ends: else one that is cut between two lines looks like a whole one.
 func Ends(name string) bool {
-	if f, ok := declared()[name]; ok {
+	if format, ok := declared()[name]; ok {
+		f := format()
 		return f.end != nil || len(f.Lines) == 0 && !f.Each
 	}
 	return name != "rdjsonl"
@@ -50,7 +51,7 @@ func Read(name string, data []byte, o Options) (checks.Report, error) {
 	if read, ok := readers()[name]; ok {
 		r, err = read(data, o)
 	} else if f, ok := declared()[name]; ok {
-		r, err = f.read(data, o)
+		r, err = f().read(data, o)
 	} else {
 		return r, fmt.Errorf("there is no format %q", name)
 	}

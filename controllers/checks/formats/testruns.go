@@ -220,6 +220,11 @@ var nextest = sync.OnceValue(func() textRun {
 	}
 })
 
+// lazy reads with patterns that are compiled for the first reading.
+func lazy(patterns func() textRun) reader {
+	return func(data []byte, o Options) (checks.Report, error) { return patterns().read(data, o) }
+}
+
 // read reads a run. It is complete when each part has its sum, and the last line its end.
 func (x textRun) read(data []byte, o Options) (checks.Report, error) {
 	r := checks.Report{Files: -1}

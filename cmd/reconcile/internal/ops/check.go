@@ -19,6 +19,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/allowlist"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/checking"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/toolscan"
@@ -91,6 +92,7 @@ type listing struct{ all, untracked []string }
 
 // openProject finds the project of a request, and the files that it is about.
 func (e Env) openProject(ctx context.Context, q *CheckRequest) (*project, error) {
+	e.Tree.Collector.Aim(process.GCLatency)
 	dir, err := absoluteFolder(q.Dir)
 	if err != nil {
 		return nil, badRequest("%s: %v; name a folder", q.Dir, regular.Cause(err))

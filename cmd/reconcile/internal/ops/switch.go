@@ -73,7 +73,7 @@ func Switch(ctx context.Context, env Env, q SwitchRequest) (r SwitchResult, err 
 
 // loadSession reads the specs of the sessions, and finds a session. An object without a spec is looked for in the whole tree, which knows more about it.
 func loadSession(ctx context.Context, s *state.Store, word string) (*state.Tree, *state.Entry, error) {
-	t, err := s.LoadSpecs(ctx, schemas.SessionKind.Name)
+	t, err := s.LoadSpecsAndClaims(ctx, schemas.SessionKind.Name)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the specs in %s: %w", s.Dir(), err)
 	}

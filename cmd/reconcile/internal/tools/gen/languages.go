@@ -2,11 +2,12 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -17,59 +18,102 @@ import (
 	"reconcile.dev/reconcile/controllers/tools"
 )
 
-// languageTable is what controllers/tools/languages.json has: GitHub's knowledge of languages, without the texts and patterns that would make
-// every start of the program slower. Names are in lower case.
-type languageTable struct {
-	Extensions map[string][]string `json:"extensions"` // the likely ones first
-	Filenames  map[string][]string `json:"filenames"`
-	// Interpreters are the programs that run scripts.
-	Interpreters map[string][]string `json:"interpreters"`
-	Vendored     []string            `json:"vendored"` // patterns of paths whose files others wrote
-}
-
-// languageFile generates the table of languages from go-enry.
-func languageFile() (file, error) {
-	t := languageTable{languagesOf(data.LanguagesByExtension), languagesOf(data.LanguagesByFilename), languagesOf(data.LanguagesByInterpreter), nil}
-	for _, p := range data.VendorMatchers {
-		t.Vendored = append(t.Vendored, p.String())
+// languageFile generates the table of languages from go-enry: GitHub's knowledge of languages, without the texts and patterns that would make
+// every start of the program slower, and only for the languages of the catalogue.
+func languageFile(catalog []tools.Tool) file {
+	known := map[string]bool{}
+	for _, t := range catalog {
+		for _, l := range t.Languages {
+			known[l] = true
+		}
 	}
-	slices.Sort(t.Vendored)
-	return tableFile("languages", t)
+	var lines []string
+	for about, all := range map[string]map[string][]string{"extension": data.LanguagesByExtension, "filename": data.LanguagesByFilename, "interpreter": data.LanguagesByInterpreter} {
+		for name, languages := range all {
+			if code := codeOf(languages); len(code) > 0 {
+				lines = append(lines, about+"\t"+name+"\t"+strings.Join(inCatalog(code, known), ","))
+			}
+		}
+	}
+	folders, patterns := vendorFolders()
+	for _, name := range folders {
+		lines = append(lines, "folder\t"+name+"\t")
+	}
+	lines = append(lines, "pattern\t\t(?:"+strings.Join(patterns, ")|(?:")+")")
+	slices.Sort(lines)
+	return file{"controllers/tools/languages.txt", []byte(strings.Join(lines, "\n") + "\n")}
 }
 
-// tableFile is a table of package tools as JSON.
-func tableFile(name string, t any) (file, error) {
+// codeOf keeps languages for programming and markup, and YAML, the likely ones first, in lower case.
+func codeOf(languages []string) (out []string) {
+	for _, l := range languages {
+		if kind := enry.GetLanguageType(l); kind == enry.Programming || kind == enry.Markup || l == "YAML" {
+			out = append(out, strings.ToLower(l))
+		}
+	}
+	return out
+}
+
+// inCatalog keeps languages of the catalogue, in its words.
+func inCatalog(languages []string, known map[string]bool) (out []string) {
+	for _, l := range languages {
+		l = cmp.Or(map[string]string{"shell": "bash", "tsx": "typescript", "hcl": "terraform"}[l], l)
+		if known[l] && !slices.Contains(out, l) {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// vendorFolders returns the names of folders whose files others wrote, and the patterns of paths of further ones.
+func vendorFolders() (folders, patterns []string) {
+	folders = []string{"testdata", "CMakeFiles"}
+	name := regexp.MustCompile(`^[\w.-]+$`)
+	for _, m := range data.VendorMatchers {
+		p := m.String()
+		rest, inAny := strings.CutPrefix(p, "(^|/)")
+		rest, isFolder := strings.CutSuffix(rest, "/")
+		if plain := strings.ReplaceAll(rest, `\.`, "."); isFolder && inAny && name.MatchString(plain) {
+			folders = append(folders, plain)
+		} else if isFolder {
+			patterns = append(patterns, p)
+		}
+	}
+	slices.Sort(patterns)
+	return folders, patterns
+}
+
+// catalogFile returns the catalogue of tools, and the file that has it as JSON, with only the fields that package tools reads.
+func catalogFile(root string) (all []tools.Tool, out file, err error) {
+	const from = "controllers/tools/catalog"
+	text, err := os.ReadFile(filepath.Join(root, from+".yaml"))
+	if err == nil {
+		err = yaml.UnmarshalStrict(text, &all)
+	}
+	if err != nil {
+		return nil, file{}, fmt.Errorf("%s: %w", from, err)
+	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", " ")
-	err := e.Encode(t)
-	return file{"controllers/tools/" + name + ".json", b.Bytes()}, err
+	err = e.Encode(all)
+	return all, file{from + ".json", b.Bytes()}, err
 }
 
-// catalogFile writes the catalogue of tools as JSON, which has only the fields that package tools reads.
-func catalogFile(root string) (file, error) {
-	const from = "controllers/tools/catalog.yaml"
-	text, err := os.ReadFile(filepath.Join(root, from))
+// formatsFile writes the declared formats as JSON.
+func formatsFile(root string) (file, error) {
+	const from = "controllers/checks/formats/declared"
+	text, err := os.ReadFile(filepath.Join(root, from+".yaml"))
 	if err != nil {
 		return file{}, err
 	}
-	var all []tools.Tool
-	if err := yaml.UnmarshalStrict(text, &all); err != nil {
+	var b bytes.Buffer
+	if text, err = yaml.YAMLToJSONStrict(text); err == nil {
+		err = json.Indent(&b, text, "", " ")
+	}
+	if err != nil {
 		return file{}, fmt.Errorf("%s: %w", from, err)
 	}
-	return tableFile("catalog", all)
-}
-
-// languagesOf keeps languages for programming and markup, and YAML.
-func languagesOf(all map[string][]string) map[string][]string {
-	out := map[string][]string{}
-	for _, key := range slices.Sorted(maps.Keys(all)) {
-		for _, l := range all[key] {
-			if kind := enry.GetLanguageType(l); kind == enry.Programming || kind == enry.Markup || l == "YAML" {
-				out[key] = append(out[key], strings.ToLower(l))
-			}
-		}
-	}
-	return out
+	return file{from + ".json", append(b.Bytes(), '\n')}, nil
 }

@@ -77,15 +77,15 @@ func generate(root string) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	languages, err := languageFile()
+	tools, catalog, err := catalogFile(root)
 	if err != nil {
 		return nil, err
 	}
-	catalog, err := catalogFile(root)
+	formats, err := formatsFile(root)
 	if err != nil {
 		return nil, err
 	}
-	out := []file{languages, catalog}
+	out := []file{languageFile(tools), catalog, formats}
 	for _, k := range controllers.Schemas() {
 		doc := document(r, k)
 		b, err := encode(doc)
