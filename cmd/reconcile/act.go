@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -139,31 +138,11 @@ func (a *app) act(ctx context.Context, q ops.ActRequest) error {
 		}
 		a.note("%s: %s", word, permits.Describe(r.Answered))
 	}
-	if err == nil && r.Run != nil {
-		err = a.ended(*r.Run)
-	}
+	err = a.acted(r.Run, err)
 	if r.Moot != "" {
 		a.note("%s", r.Moot)
 	}
 	return err
-}
-
-// newSwitchCmd returns the former name of resume --exclusive.
-func newSwitchCmd(a *app) *cobra.Command {
-	q := &ops.SwitchRequest{}
-	cmd := &cobra.Command{
-		Use:     "switch SESSION",
-		Short:   "Make a session the active one of its owner",
-		Example: "  reconcile resume health --exclusive",
-		Args:    arguments(1, 1, "a session"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			q.Session = args[0]
-			return a.switchTo(cmd.Context(), *q)
-		},
-		ValidArgsFunction: a.completeNamesOf(schemas.SessionKind),
-	}
-	cmd.Flags().BoolVar(&q.NoRun, "no-run", false, "only edit the specs; the next run applies them")
-	return cmd
 }
 
 // resumeExclusively makes a session the only active one of its owner. It edits the specs of the owner's sessions, which
@@ -172,21 +151,14 @@ func (a *app) resumeExclusively(cmd *cobra.Command, q *ops.ActRequest) error {
 	if given := changed(cmd, "reason", "by"); len(given) > 0 || q.Node != "" {
 		return badUsage("--exclusive edits the specs of sessions: name a session, without %s", strings.Join(append(given, "a node"), ", "))
 	}
-	return a.switchTo(cmd.Context(), ops.SwitchRequest{Session: q.Target, NoRun: q.NoRun})
-}
-
-func (a *app) switchTo(ctx context.Context, q ops.SwitchRequest) error {
-	r, err := ops.Switch(ctx, a.env(), q)
+	r, err := ops.Switch(cmd.Context(), a.env(), ops.SwitchRequest{Session: q.Target, NoRun: q.NoRun})
 	if r.Session.Name != "" && len(r.Edits) == 0 {
 		a.note("%s is the active one already", r.Session)
 	}
 	for _, ed := range r.Edits {
-		fmt.Fprintf(a.stdout, "%s: phase %s (%s)\n", ed.Ref, ed.Phase, ed.Path)
+		a.printf("%s: phase %s (%s)\n", ed.Ref, ed.Phase, ed.Path)
 	}
-	if err != nil || r.Run == nil {
-		return err
-	}
-	return a.ended(*r.Run)
+	return a.acted(r.Run, err)
 }
 
 func newStartCmd(a *app) *cobra.Command {
@@ -217,7 +189,18 @@ applies it. Anyone can commit such an Action. In a run the command is refused: a
 			if q.Params, err = paramValues(params); err != nil {
 				return err
 			}
-			return a.start(cmd.Context(), q)
+			r, err := ops.Start(cmd.Context(), a.env(), q)
+			switch {
+			case r.Path == "":
+				return err
+			case r.DAG.Name == "" && r.Run == nil:
+				a.note("the next run of the tree starts it")
+			case r.New:
+				a.note("started %s", r.DAG)
+			case r.DAG.Name != "":
+				a.note("joined %s, which has not ended", r.DAG)
+			}
+			return a.acted(r.Run, err)
 		},
 		ValidArgsFunction: a.completeNamesOf(schemas.WorkflowKind),
 	}
@@ -249,22 +232,4 @@ func paramValues(given []string) (map[string]any, error) {
 		out[name] = value
 	}
 	return out, nil
-}
-
-func (a *app) start(ctx context.Context, q ops.StartRequest) error {
-	r, err := ops.Start(ctx, a.env(), q)
-	switch {
-	case r.Path == "":
-		return err
-	case r.DAG.Name == "" && r.Run == nil:
-		a.note("the next run of the tree starts it")
-	case r.New:
-		a.note("started %s", r.DAG)
-	case r.DAG.Name != "":
-		a.note("joined %s, which has not ended", r.DAG)
-	}
-	if err == nil && r.Run != nil {
-		err = a.ended(*r.Run)
-	}
-	return err
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -21,22 +20,20 @@ answers. It only reads: nothing runs, and no question becomes stale.
 -o json and yaml print the content of the file.`,
 		Example: "  reconcile state\n  reconcile state -o json",
 		Args:    arguments(0, 0, ""),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.agentState(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r, err := ops.Agents(cmd.Context(), a.env())
+			return a.result(r.File, err, func() error {
+				if len(r.Agents) == 0 {
+					a.note("no agents")
+				}
+				return render.AgentTable(a.stdout, a.palette(), r.Agents, a.now())
+			})
+		},
 	}
 }
 
-func (a *app) agentState(ctx context.Context) error {
-	r, err := ops.Agents(ctx, a.env())
-	return a.result(r.File, err, func() error {
-		if len(r.Agents) == 0 {
-			a.note("no agents")
-		}
-		return render.AgentTable(a.stdout, a.palette(), r.Agents, a.now())
-	})
-}
-
 func newPromptCmd(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:   "prompt KIND/NAME NODE",
 		Short: "Print what the agent of a node would be told now, with the tokens of each part",
 		Long: `Print what the agent of a node would be told if the node ran now, part by part, with the tokens of each: who it is, its
@@ -57,23 +54,15 @@ o200k_base, offline.`,
 			default:
 				return badUsage("prompt takes KIND/NAME and a NODE, not %q", args[2])
 			}
-			return a.prompt(cmd.Context(), q)
+			r, err := ops.Prompt(cmd.Context(), a.env(), q)
+			return a.result(r, err, func() error {
+				err := render.Prompt(a.stdout, a.palette(), r.Parts)
+				a.printf("%s in all; at most %s without artifacts and memory\n", render.GroupedPlural(r.Tokens, "token"), render.Grouped(r.Limit))
+				return err
+			})
 		},
 		ValidArgsFunction: a.completeNodes(schemas.DAGKind),
 	}
-	return cmd
-}
-
-func (a *app) prompt(ctx context.Context, q ops.PromptRequest) error {
-	r, err := ops.Prompt(ctx, a.env(), q)
-	return a.result(r, err, func() error {
-		if err := render.Prompt(a.stdout, a.palette(), r.Parts); err != nil {
-			return err
-		}
-		_, err := fmt.Fprintf(a.stdout, "%s in all; at most %s without artifacts and memory\n",
-			render.GroupedPlural(r.Tokens, "token"), render.Grouped(r.Limit))
-		return err
-	})
 }
 
 func newBudgetCmd(a *app) *cobra.Command {
@@ -95,7 +84,11 @@ window compaction is recommended, from 90 % the level is critical. Tokens are co
 				text := a.textFrom(cmd.Context(), conversation)
 				q.Conversation = &text
 			}
-			return a.budget(cmd.Context(), *q)
+			b, err := ops.Budget(cmd.Context(), a.env(), *q)
+			if b.Agent == "" {
+				return err
+			}
+			return cmp.Or(a.result(b, nil, func() error { return render.BudgetText(a.stdout, a.palette(), b) }), err)
 		},
 	}
 	f := cmd.Flags()
@@ -106,17 +99,6 @@ window compaction is recommended, from 90 % the level is critical. Tokens are co
 	f.IntVar(&q.FailOn, "fail-on", 0, "exit with code 1 from `PERCENT` of the window")
 	_ = cmd.RegisterFlagCompletionFunc("agent", a.completeNamesOf(schemas.AgentKind))
 	return cmd
-}
-
-func (a *app) budget(ctx context.Context, q ops.BudgetRequest) error {
-	b, err := ops.Budget(ctx, a.env(), q)
-	if b.Agent == "" {
-		return err
-	}
-	if a.global.output != formatTable {
-		return cmp.Or(a.print(b), err)
-	}
-	return cmp.Or(render.BudgetText(a.stdout, a.palette(), b), err)
 }
 
 func newWorkspaceCmd(a *app) *cobra.Command {
@@ -132,78 +114,63 @@ workspace, the beginning of it, or the node that works there (build, or dag/chec
 		&cobra.Command{
 			Use: "list", Aliases: []string{"ls"}, Short: "List the workspaces of the tree", Args: arguments(0, 0, ""),
 			Example: "  reconcile workspace list\n  reconcile workspace list -o json",
-			RunE:    func(cmd *cobra.Command, _ []string) error { return a.listWorkspaces(cmd.Context()) },
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				list, err := ops.Workspaces(cmd.Context(), a.env())
+				return a.result(list, err, func() error {
+					return a.table(len(list), "there is no workspace", func(i int) []string {
+						w, state := list[i], list[i].State
+						if w.Gone {
+							state += " (removed)"
+						}
+						return []string{w.Name, state, w.Owner + ":" + w.Node, w.Agent, render.Bytes(w.Bytes), render.Age(a.now().Sub(w.Since))}
+					}, "NAME", "STATE", "NODE", "AGENT", "SIZE", "SINCE")
+				})
+			},
 		},
 		&cobra.Command{
 			Use: "open NAME", Short: "Print the path of a workspace, for example to enter it", Args: arguments(1, 1, "the name of a workspace"),
 			Example: `  cd "$(reconcile workspace open build)"`,
-			RunE:    func(cmd *cobra.Command, args []string) error { return a.openWorkspace(cmd.Context(), args[0]) },
+			RunE: func(cmd *cobra.Command, args []string) error {
+				w, err := ops.FindWorkspace(cmd.Context(), a.env(), args[0])
+				return a.result(w, err, func() error {
+					if w.Gone {
+						return fmt.Errorf("%s was removed; reconcile workspace drop %s removes its record", clean(w.Dir), w.Name)
+					}
+					a.printf("%s\n", w.Dir)
+					return nil
+				})
+			},
 		},
 		&cobra.Command{
 			Use: "diff NAME", Short: "Show what changed in a workspace since the commit that it was made from", Args: arguments(1, 1, "the name of a workspace"),
 			Example: "  reconcile workspace diff build",
-			RunE:    func(cmd *cobra.Command, args []string) error { return a.diffWorkspace(cmd.Context(), args[0]) },
+			RunE: func(cmd *cobra.Command, args []string) error {
+				diff, err := ops.DiffWorkspace(cmd.Context(), a.env(), args[0])
+				if err == nil {
+					a.printf("%s", clean(string(diff)))
+				}
+				return err
+			},
 		},
 		&cobra.Command{
 			Use: "drop NAME", Short: "Delete a workspace; what is not committed there is kept in a reference", Args: arguments(1, 1, "the name of a workspace"),
 			Long: `Delete a workspace. What is not committed there is first committed to refs/reconcile/parked/NAME in the repository. A
 workspace in which a run works is not deleted.`,
 			Example: "  reconcile workspace drop build\n  git show refs/reconcile/parked/checks.build-0123456789abcdef-1",
-			RunE:    func(cmd *cobra.Command, args []string) error { return a.dropWorkspace(cmd.Context(), args[0]) },
+			RunE: func(cmd *cobra.Command, args []string) error {
+				r, err := ops.DropWorkspace(cmd.Context(), a.env(), args[0])
+				return a.result(r, err, func() error {
+					kept := ""
+					if r.Parked != "" {
+						kept = "; what was not committed is in " + r.Parked
+					}
+					a.note("deleted %s%s", r.Name, kept)
+					return nil
+				})
+			},
 		},
 	)
 	return cmd
-}
-
-func (a *app) listWorkspaces(ctx context.Context) error {
-	list, err := ops.Workspaces(ctx, a.env())
-	return a.result(list, err, func() error {
-		if len(list) == 0 {
-			a.note("there is no workspace")
-			return nil
-		}
-		table := render.NewTable(a.palette(), "NAME", "STATE", "NODE", "AGENT", "SIZE", "SINCE")
-		for _, w := range list {
-			state := w.State
-			if w.Gone {
-				state += " (removed)"
-			}
-			table.Row(w.Name, state, w.Owner+":"+w.Node, w.Agent, render.Bytes(w.Bytes), render.Age(a.now().Sub(w.Since)))
-		}
-		return table.Write(a.stdout)
-	})
-}
-
-func (a *app) openWorkspace(ctx context.Context, name string) error {
-	w, err := ops.FindWorkspace(ctx, a.env(), name)
-	return a.result(w, err, func() error {
-		if w.Gone {
-			return fmt.Errorf("%s was removed; reconcile workspace drop %s removes its record", clean(w.Dir), w.Name)
-		}
-		_, err := fmt.Fprintln(a.stdout, w.Dir)
-		return err
-	})
-}
-
-func (a *app) diffWorkspace(ctx context.Context, name string) error {
-	diff, err := ops.DiffWorkspace(ctx, a.env(), name)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprint(a.stdout, render.Text(string(diff)))
-	return err
-}
-
-func (a *app) dropWorkspace(ctx context.Context, name string) error {
-	r, err := ops.DropWorkspace(ctx, a.env(), name)
-	return a.result(r, err, func() error {
-		if r.Parked != "" {
-			a.note("deleted %s; what was not committed is in %s", r.Name, r.Parked)
-		} else {
-			a.note("deleted %s", r.Name)
-		}
-		return nil
-	})
 }
 
 const formatPrometheus = "prometheus"
@@ -217,16 +184,14 @@ figures come from the statuses and the records of runs that are kept (runs.keep)
 a run waited. -o prometheus prints them for a collector of text files.`,
 		Example: "  reconcile metrics\n  reconcile metrics -o json\n  reconcile metrics -o prometheus > /var/lib/node_exporter/reconcile.prom",
 		Args:    arguments(0, 0, ""),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.metrics(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			m, err := ops.Metrics(cmd.Context(), a.env())
+			if err == nil && a.global.output == formatPrometheus {
+				return render.MetricsPrometheus(a.stdout, m)
+			}
+			return a.result(m, err, func() error { return render.MetricsText(a.stdout, a.palette(), m) })
+		},
 	}
 	a.outputFlag(cmd, cmd.Flags(), formatTable, formatJSON, formatYAML, formatPrometheus)
 	return cmd
-}
-
-func (a *app) metrics(ctx context.Context) error {
-	m, err := ops.Metrics(ctx, a.env())
-	if err == nil && a.global.output == formatPrometheus {
-		return render.MetricsPrometheus(a.stdout, m)
-	}
-	return a.result(m, err, func() error { return render.MetricsText(a.stdout, a.palette(), m) })
 }

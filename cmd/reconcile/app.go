@@ -17,7 +17,6 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
-	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/document"
 	"reconcile.dev/reconcile/state/worktree"
@@ -42,6 +41,7 @@ type app struct {
 	prefix         string       // the path of here relative to the tree in global.dir; "" at its root
 	log            *slog.Logger // nil: nothing is logged
 	logTo          *os.File     // of --log-file
+	unwritten      error        // the first error of printf
 }
 
 // globalFlags are the flags of every command.
@@ -81,6 +81,36 @@ func (a *app) result(v any, err error, table func() error) error {
 		return a.print(v)
 	}
 	return table()
+}
+
+// printf prints a part of a result. Its first error is that of the command.
+func (a *app) printf(format string, args ...any) {
+	if _, err := fmt.Fprintf(a.stdout, format, args...); a.unwritten == nil {
+		a.unwritten = err
+	}
+}
+
+// conclude prints the last line of a result, unless --quiet, with an empty one before it where something is above it.
+func (a *app) conclude(apart bool, format string, args ...any) {
+	if a.global.quiet {
+		return
+	}
+	if apart {
+		a.printf("\n")
+	}
+	a.printf(format+"\n", args...)
+}
+
+// table prints a row for each of n items, or notes that there is none.
+func (a *app) table(n int, none string, row func(i int) []string, heads ...string) error {
+	if n == 0 && none != "" {
+		a.note("%s", none)
+	}
+	t := render.NewTable(a.palette(), heads...)
+	for i := range n {
+		t.Row(row(i)...)
+	}
+	return t.Write(a.stdout)
 }
 
 // indexResult is result for an operation on the index. It then finishes the new index.
@@ -152,52 +182,11 @@ func (r *reporter) Count(step string, done, total int) {
 // clean escapes text from files for the terminal.
 func clean(s string) string { return render.Text(s) }
 
-// sink shows the output of a run on stderr.
-type sink struct {
-	render.Progress
-	quiet func(text string) // prints a warning if progress is off; nil: progress shows it
-	talk  bool              // show clarification events
-}
-
-// Report shows a report of the performer about a node.
-func (s sink) Report(r settle.Report) {
-	s.Progress.Report(r)
-	if r.Kind == settle.Finished && r.Why != "" {
-		s.Note(r.Why)
-	}
-}
-
-// Said shows a clarification event.
-func (s sink) Said(c *settle.Clarified) {
-	if !s.talk {
-		return
-	}
-	for _, line := range render.TalkLines(c) {
-		s.Note(line)
-	}
-}
-
-// Missed shows the number of events that are not shown.
-func (s sink) Missed(n int) {
-	if s.talk {
-		s.Note(fmt.Sprintf("… and %d more about questions; \"reconcile events\" and \"reconcile get clarificationrequests\" list them", n))
-	}
-}
-
-// Warn shows a problem during the run. --quiet does not silence it.
-func (s sink) Warn(text string) {
-	if s.quiet != nil {
-		s.quiet(text)
-		return
-	}
-	s.Note(text)
-}
-
 // view shows a run on stderr; talk shows clarification events.
 func (a *app) view(talk bool) ops.View {
-	out := sink{Progress: a.progress(), talk: talk}
+	out := render.Run{Progress: a.progress(), Talk: talk}
 	if a.global.quiet {
-		out.quiet = func(text string) { fmt.Fprintln(a.stderr, clean(text)) }
+		out.Warnings = a.stderr
 	}
 	return out
 }
@@ -224,18 +213,12 @@ func terminalSize(w any) (width, height int) {
 	return 80, 24
 }
 
-// printDone prints the operation on objects with ids.
-func (a *app) printDone(ids []string, what string) error {
-	if a.global.output != formatTable {
-		return a.print(doneReport{IDs: ids})
-	}
-	for _, id := range ids {
-		fmt.Fprintf(a.stdout, "%s: %s\n", clean(id), what)
-	}
-	return nil
-}
-
-// doneReport is the JSON output of verify and remove.
-type doneReport struct {
-	IDs []string `json:"ids"`
+// printDone prints what was done with objects, by their ids.
+func (a *app) printDone(ids []string, what string, err error) error {
+	return a.result(map[string][]string{"ids": ids}, err, func() error {
+		for _, id := range ids {
+			a.printf("%s: %s\n", clean(id), what)
+		}
+		return nil
+	})
 }

@@ -28,11 +28,11 @@ What was asked, answered, captured or done is a record, and not changed.`,
 				return badUsage("apply needs -f FILE, or -f - for standard input")
 			}
 			for _, name := range files {
-				text, err := a.readInput(name)
+				text, err := a.read("-f", name, streamSize)
 				if err != nil {
 					return err
 				}
-				q.Texts = append(q.Texts, text)
+				q.Texts = append(q.Texts, ops.SpecText{Name: name, Text: text})
 			}
 			changes, err := ops.Apply(cmd.Context(), a.env(), q)
 			return a.specChanges(changes, q.DryRun, err)

@@ -56,7 +56,7 @@ func (a *app) readReports(q *checkFlags) (all []ops.ReportText, err error) {
 		if !ok {
 			return nil, badUsage("--read %s: write FORMAT=FILE", r)
 		}
-		text, err := a.proposal("--read", file)
+		text, err := a.read("--read", file, streamSize)
 		if err != nil {
 			return nil, err
 		}
@@ -122,12 +122,12 @@ func (a *app) printBySession(r *ops.Checked, show func(all []checks.Check) error
 	}
 	own, others, n := r.BySession()
 	if n > 0 {
-		fmt.Fprintf(a.stdout, "In files that session %s changed:\n", r.Session.Name)
+		a.printf("In files that session %s changed:\n", r.Session.Name)
 		if err := show(own); err != nil {
 			return err
 		}
 		if slices.ContainsFunc(others, func(c checks.Check) bool { return len(c.Findings)+checks.Count(c.Tests).Failed > 0 }) {
-			fmt.Fprintln(a.stdout, "\nElsewhere:")
+			a.printf("\nElsewhere:\n")
 		}
 	}
 	return show(others)
@@ -139,7 +139,7 @@ func (a *app) printChecked(r *ops.Checked, apart bool, what string) error {
 		return nil
 	}
 	if apart {
-		fmt.Fprintln(a.stdout)
+		a.printf("\n")
 	}
 	if err := render.ChecksTable(a.palette(), r.Checks).Write(a.stdout); err != nil {
 		return err
@@ -147,26 +147,8 @@ func (a *app) printChecked(r *ops.Checked, apart bool, what string) error {
 	if err := render.Overrides(a.stdout, a.palette(), r.Overridden); err != nil {
 		return err
 	}
-	if len(r.Checks) == 0 && r.Outcome == checks.Unknown {
-		what = "no tool of the project checks this; \"reconcile tools\" shows what it has"
-	}
-	if len(r.Checks) == 0 && r.Outcome == checks.Passed {
-		what = "nothing to check"
-	}
-	if r.Files != nil {
-		what += fmt.Sprintf(" (%s changed)", render.Plural(*r.Files, "file"))
-	}
-	if said := r.MissedText(); said != "" {
-		what += "; " + said
-	}
-	if s := r.Session; s != nil {
-		what += fmt.Sprintf("; %d in the %s that session %s changed", s.Found, render.Plural(len(s.Files), "file"), s.Name)
-		if s.More > 0 {
-			what += fmt.Sprintf(", and %s of files that the records do not name", render.Plural(s.More, "change"))
-		}
-	}
-	_, err := fmt.Fprintf(a.stdout, "%s: %s\n", r.Outcome, what)
-	return err
+	a.printf("%s: %s\n", r.Outcome, r.Summary(what))
+	return nil
 }
 
 // newOverrideCmd is a command that accepts what a check found.
@@ -276,23 +258,13 @@ func (a *app) printInspection(r *ops.Inspection) error {
 		if err := render.RepairsTable(a.palette(), r.Repairs).Write(a.stdout); err != nil {
 			return err
 		}
-		fmt.Fprintln(a.stdout)
+		a.printf("\n")
 	}
 	err := a.printBySession(&r.Checked, func(all []checks.Check) error { return render.Findings(a.stdout, a.palette(), all) })
 	if err != nil {
 		return err
 	}
-	var counts []string
-	for _, s := range checks.Severities() {
-		if n := r.BySeverity[s]; n > 0 {
-			counts = append(counts, fmt.Sprintf("%d %s", n, s))
-		}
-	}
-	what := "no findings"
-	if len(counts) > 0 {
-		what = render.Plural(r.Findings, "finding") + ": " + strings.Join(counts, ", ")
-	}
-	return a.printChecked(&r.Checked, r.Findings > 0, what)
+	return a.printChecked(&r.Checked, r.Findings > 0, r.Counted())
 }
 
 // mostUncovered is the number of files with uncovered lines that a table shows.
@@ -389,15 +361,10 @@ func (a *app) printTesting(r *ops.Testing) error {
 		if c.Coverage == nil {
 			continue
 		}
-		fmt.Fprintf(a.stdout, "%s: %.1f %% covered\n", c.Tool, c.Coverage.Percent)
+		a.printf("%s: %.1f %% covered\n", c.Tool, c.Coverage.Percent)
 		if err := render.CoverageTable(a.palette(), c.Coverage, mostUncovered).Write(a.stdout); err != nil {
 			return err
 		}
 	}
-	n := r.Counts
-	what := fmt.Sprintf("%d passed, %d failed, %d skipped", n.Passed, n.Failed, n.Skipped)
-	if r.Chosen != nil {
-		what += fmt.Sprintf("; only the tests in %s", render.Plural(len(r.Chosen.Files), "file"))
-	}
-	return a.printChecked(&r.Checked, n.Failed > 0, what)
+	return a.printChecked(&r.Checked, r.Counts.Failed > 0, r.Counted())
 }

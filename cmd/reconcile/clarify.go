@@ -3,18 +3,14 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/spf13/cobra"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers/clarify"
-	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/threads"
 	"reconcile.dev/reconcile/schemas"
 )
@@ -22,7 +18,6 @@ import (
 // clarifyOptions are the flags that clarify and its subcommands share.
 type clarifyOptions struct {
 	issue issueFlag // if not given: all issues
-	json  bool
 	noRun bool
 }
 
@@ -36,7 +31,7 @@ Errors of the protocol begin with their kind: SCOPE_VIOLATION, NOT_FOUND, MAX_RO
 75) and AGENT_ERROR.`
 
 func newClarifyCmd(a *app) *cobra.Command {
-	o := &clarifyOptions{}
+	o, asJSON := &clarifyOptions{}, false
 	cmd := &cobra.Command{
 		Use:   "clarify",
 		Short: "Show what agents ask each other; ask, answer, resolve and escalate",
@@ -45,15 +40,20 @@ func newClarifyCmd(a *app) *cobra.Command {
 			"  reconcile clarify --issue 42 -o markdown\n" +
 			"  reconcile clarify ask --issue 42 --from engineer --to architect --topic Database --question \"One or two?\"\n" +
 			"  reconcile clarify answer CLR-42-001 \"Two.\"",
-		Args:              noClarifyCommand,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.clarifyFlags(cmd, o) },
+		Args: noClarifyCommand,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if asJSON {
+				a.global.output = formatJSON
+			}
+			return a.prepare(cmd)
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.threads(cmd.Context(), ops.ThreadsRequest{Issue: o.issue.pointer(), NoRun: o.noRun})
 		},
 	}
 	f := cmd.PersistentFlags()
 	a.outputFlag(cmd, f, formatTable, formatJSON, formatYAML, formatMarkdown)
-	f.BoolVar(&o.json, "json", false, "the same as -o json")
+	f.BoolVar(&asJSON, "json", false, "the same as -o json")
 	f.BoolVar(&o.noRun, "no-run", false, "do not update the tree, before or after")
 	cmd.Flags().Var(&o.issue, "issue", "show the threads of the issue `N`; 0 for those about none")
 	cmd.AddCommand(newClarifyShowCmd(a, o), newClarifyStaleCmd(a, o), newAskCmd(a, o), newDigestCmd(a, "stats"))
@@ -68,22 +68,12 @@ func noClarifyCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	var names []string
-	for _, c := range cmd.Commands() {
-		names = append(names, c.Name())
-	}
 	if _, _, ok := clarify.ReadID(args[0]); ok {
 		return badUsage("usage: reconcile clarify show %s", args[0])
 	}
+	names := namesOf(cmd)
 	return badUsage("clarify has no command %s%s; there are %s", render.Argument(args[0]), schemas.DidYouMean(args[0], names),
 		strings.Join(names, ", "))
-}
-
-func (a *app) clarifyFlags(cmd *cobra.Command, o *clarifyOptions) error {
-	if o.json {
-		a.global.output = formatJSON
-	}
-	return a.prepare(cmd)
 }
 
 func newClarifyShowCmd(a *app, o *clarifyOptions) *cobra.Command {
@@ -198,39 +188,31 @@ var exampleTexts = map[string]string{
 	schemas.TurnAbandonment: "The feature was dropped.",
 }
 
-// threads lists the open or troubled questions, or shows the threads of an issue.
-func (a *app) threads(ctx context.Context, q ops.ThreadsRequest) error {
-	list, err := ops.Threads(ctx, a.env(), q)
-	switch {
-	case err != nil:
-		return err
-	case q.Issue != nil || a.global.output != formatTable:
-		return a.printThreads(ledgerView{IssueNumber: q.Issue, Clarifications: list})
-	case len(list) == 0 && q.Troubled:
-		a.note("no question is stale or stuck")
-	case len(list) == 0:
-		a.note("no open questions")
-	}
-	return render.ClarificationTable(a.stdout, a.palette(), list, a.now())
-}
-
 // ledgerView is the -o json output for several clarifications: with an issue, in the form of its ledger.
 type ledgerView struct {
 	IssueNumber    *int             `json:"issueNumber,omitempty"`
 	Clarifications []threads.Thread `json:"clarifications"`
 }
 
-// printThreads prints threads in sequence; in JSON and YAML, as one object.
-func (a *app) printThreads(v ledgerView) error {
-	if a.global.output != formatTable && a.global.output != formatMarkdown {
-		return a.print(v)
+// threads lists the open or troubled questions, or shows the threads of an issue.
+func (a *app) threads(ctx context.Context, q ops.ThreadsRequest) error {
+	list, err := ops.Threads(ctx, a.env(), q)
+	switch output := a.global.output; {
+	case err != nil:
+		return err
+	case output == formatJSON || output == formatYAML:
+		return a.print(ledgerView{IssueNumber: q.Issue, Clarifications: list})
+	case len(list) == 0 && q.Issue != nil:
+		a.note("nothing was asked about issue %d", *q.Issue)
+	case q.Issue == nil && output == formatTable:
+		if len(list) == 0 {
+			a.note("%s", map[bool]string{true: "no question is stale or stuck", false: "no open questions"}[q.Troubled])
+		}
+		return render.ClarificationTable(a.stdout, a.palette(), list, a.now())
 	}
-	if len(v.Clarifications) == 0 && v.IssueNumber != nil {
-		a.note("nothing was asked about issue %d", *v.IssueNumber)
-	}
-	for i, c := range v.Clarifications {
+	for i, c := range list {
 		if i > 0 {
-			fmt.Fprintln(a.stdout)
+			a.printf("\n")
 		}
 		if err := a.printThread(c); err != nil {
 			return err
@@ -260,57 +242,22 @@ func (a *app) printResult(s *ops.ThreadResult, err error) error {
 	return cmp.Or(err, exitWith(int(s.Verdict)))
 }
 
-// printOutcome prints the thread after a question, and otherwise a line: CLR-42-001: pending → answered. An agent that
-// asked inside a run and has to wait for the answer gets only that information.
+// printOutcome prints the thread after a question, and otherwise a line. An agent that asked inside a run and has to wait for
+// the answer gets only that information.
 func (a *app) printOutcome(s *ops.ThreadResult) error {
 	m, asked := &s.Thread, s.Reply == nil || s.Reply.Type == schemas.TurnQuestion
 	if s.Open && s.Inside && a.global.output == formatTable {
-		_, err := fmt.Fprintf(a.stdout, "%s asks %s: %s\n", m.Title(), clean(m.To), nextInRun(s))
-		return err
+		a.printf("%s asks %s: %s\n", m.Title(), clean(m.To), s.NextInRun())
+		return nil
 	}
-	if next := nextFor(m); next != "" && !s.Seen && !s.Inside && (asked || a.global.output == formatTable) {
+	if next := m.Next(); next != "" && !s.Seen && !s.Inside && (asked || a.global.output == formatTable) {
 		a.note("%s", next)
 	}
 	if asked || a.global.output != formatTable {
 		return a.printThread(*m)
 	}
-	line := ops.ThreadState(m.Status)
-	if m.Round > s.Before.Round && m.Open() {
-		line += fmt.Sprintf(" (round %d)", m.Round) // the asking agent continued at once
-	}
-	if before := s.Before; before.Status != "" && (before.Status != m.Status || before.Round != m.Round) {
-		line = before.Status + " → " + line
-	}
-	_, err := fmt.Fprintln(a.stdout, clean(m.Title()+": "+line))
-	return err
-}
-
-// nextFor suggests the next command for a thread.
-func nextFor(m *threads.Thread) string {
-	switch {
-	case m.Refused():
-		return ""
-	case m.Entry != nil && readiness.IsStalled(m.Entry):
-		return fmt.Sprintf("nothing is taken until %s is put right: %s", m.Entry.Ref,
-			readiness.ConditionOf(m.Entry, schemas.Stalled).Message)
-	case m.Status == "":
-		return "the next run takes it"
-	case m.Status == schemas.ClarificationAnswered:
-		return fmt.Sprintf("ask on or settle it: reconcile clarify question|resolve %s TEXT", m.Title())
-	case m.Status == schemas.ClarificationEscalated:
-		return fmt.Sprintf("a human decides: reconcile clarify resolve %s TEXT", m.Title())
-	case m.Waiting() && m.Human:
-		return fmt.Sprintf("%s answers by: reconcile clarify answer %s TEXT", m.To, m.Title())
-	}
-	return ""
-}
-
-// nextInRun tells an agent that asked during its run how to continue.
-func nextInRun(s *ops.ThreadResult) string {
-	if s.Waits {
-		return "end this run now; the node waits for the answer, and runs again with it"
-	}
-	return "go on; the answer comes with a later run"
+	a.printf("%s\n", clean(s.Line()))
+	return nil
 }
 
 // threadArguments is [arguments] for commands whose first argument names a clarification. A word that is neither an id
@@ -353,20 +300,12 @@ func guardTexts(args []string) []string {
 	return out
 }
 
-// Output formats of digest in addition to those of all commands; text is its name for the table.
-const (
-	digestText     = "text"
-	digestMarkdown = "markdown"
-)
-
-// digestOptions are the flags of digest.
-type digestOptions struct {
-	since string
-}
+// digestText is another name of the table of digest.
+const digestText = "text"
 
 // newDigestCmd returns the command under one of two names: the one of the AgentX seed, and the one below clarify.
 func newDigestCmd(a *app, name string) *cobra.Command {
-	o := &digestOptions{}
+	since := ""
 	cmd := &cobra.Command{
 		Use:   name,
 		Short: "Summarize the clarifications of a period: counts, results, topics, and who asks",
@@ -378,88 +317,22 @@ are escalated.`,
 			"  reconcile clarify stats --since 24h -o markdown\n" +
 			"  reconcile clarify stats --since 2026-02-01 -o json",
 		Args: arguments(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.digest(cmd.Context(), *o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			at, err := ops.ParseSince(since, a.now())
+			if err != nil {
+				return err
+			}
+			d, err := ops.Digest(cmd.Context(), a.env(), ops.DigestRequest{Since: at})
+			switch {
+			case err == nil && a.global.output == formatMarkdown:
+				return render.DigestMarkdown(a.stdout, d)
+			case err == nil && a.global.output == digestText:
+				return render.DigestText(a.stdout, a.palette(), d)
+			}
+			return a.result(d, err, func() error { return render.DigestText(a.stdout, a.palette(), d) })
+		},
 	}
-	cmd.Flags().StringVar(&o.since, "since", "7d", "start of the period, a `TIME`: 7d, 2w, 24h, 2026-02-01, an RFC 3339 time, or all")
-	a.outputFlag(cmd, cmd.Flags(), formatTable, digestText, digestMarkdown, formatJSON, formatYAML)
+	cmd.Flags().StringVar(&since, "since", "7d", "start of the period, a `TIME`: 7d, 2w, 24h, 2026-02-01, an RFC 3339 time, or all")
+	a.outputFlag(cmd, cmd.Flags(), formatTable, digestText, formatMarkdown, formatJSON, formatYAML)
 	return cmd
-}
-
-func (a *app) digest(ctx context.Context, o digestOptions) error {
-	since, err := parseSince(o.since, a.now())
-	if err != nil {
-		return err
-	}
-	d, err := ops.Digest(ctx, a.env(), ops.DigestRequest{Since: since})
-	if err != nil {
-		return err
-	}
-	switch a.global.output {
-	case formatJSON, formatYAML:
-		return a.print(d)
-	case digestMarkdown:
-		return render.DigestMarkdown(a.stdout, d)
-	}
-	return render.DigestText(a.stdout, a.palette(), d)
-}
-
-// parseSince parses the start of a period: an age (7d, 2w, 1d12h, 90m), a day in UTC (2026-02-01), an RFC 3339 time, or
-// all, which is the zero time.
-func parseSince(s string, now time.Time) (time.Time, error) {
-	if s == "all" {
-		return time.Time{}, nil
-	}
-	for _, layout := range []string{time.DateOnly, time.RFC3339} {
-		if at, err := time.Parse(layout, s); err == nil {
-			return at, nil
-		}
-	}
-	ago, ok := parseLong(s)
-	if !ok {
-		return time.Time{}, badUsage("--since %q: write a time like 7d, 2w, 24h or 1d12h, a day like 2026-02-01, or all", s)
-	}
-	return now.Add(-ago), nil
-}
-
-// longest bounds durations, to prevent overflow.
-const longest = 100 * 365 * 24 * time.Hour
-
-// parseLong parses a positive duration with optional weeks and days before Go's units: 2w, 7d, 1w2d12h30m.
-func parseLong(s string) (time.Duration, bool) {
-	var sum time.Duration
-	for _, unit := range []struct {
-		name string
-		is   time.Duration
-	}{{"w", 7 * 24 * time.Hour}, {"d", 24 * time.Hour}} {
-		number, rest, ok := strings.Cut(s, unit.name)
-		if !ok {
-			continue
-		}
-		n, err := strconv.ParseUint(number, 10, 32)
-		if err != nil || n > uint64(longest/unit.is) {
-			return 0, false
-		}
-		sum, s = sum+time.Duration(n)*unit.is, rest
-	}
-	if s == "" {
-		return sum, sum > 0 && sum <= longest
-	}
-	d, err := time.ParseDuration(s)
-	if err != nil || d < 0 || d > longest {
-		return 0, false
-	}
-	return sum + d, sum+d > 0 && sum+d <= longest
-}
-
-// parseDigestTime parses a time like digest; "" is the zero time.
-func parseDigestTime(flag, word string, now time.Time) (time.Time, error) {
-	if word == "" {
-		return time.Time{}, nil
-	}
-	at, err := parseSince(word, now)
-	if err != nil || word == "all" {
-		return at, badUsage("%s %q: write how long ago, like 30d or 24h, a day like 2026-02-27, or an RFC 3339 time",
-			flag, word)
-	}
-	return at, nil
 }

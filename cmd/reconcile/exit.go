@@ -3,8 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
+	"syscall"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 )
@@ -141,3 +143,11 @@ type driverError struct{ err error }
 func (e *driverError) Error() string { return e.err.Error() }
 
 func (e *driverError) Unwrap() error { return e.err }
+
+// unlessGone returns err, or nil if it says that the reader of stdout has gone.
+func unlessGone(err error) error {
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) {
+		return nil
+	}
+	return err
+}

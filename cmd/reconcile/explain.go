@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,21 +30,18 @@ checks and completes a spec whose first line is
 			if schema || dir != "" || len(args) == 0 {
 				return a.printSchema(cmd.Context(), args, dir)
 			}
-			return a.explain(cmd.Context(), args[0])
+			e, err := ops.Explain(cmd.Context(), a.env(), args[0])
+			return a.result(e.Explanation, err, func() error {
+				return render.Explanation(a.stdout, a.palette(), e.Kind, e.Explanation)
+			})
 		},
 		Args:              arguments(0, 1, "a field"),
 		ValidArgsFunction: completeFields,
 	}
 	cmd.Flags().BoolVar(&schema, "schema", false, "print the JSON Schema instead")
-	a.schemaDirFlag(cmd, &dir)
+	cmd.Flags().StringVar(&dir, "dir", "", "write the schemas of all kinds into `DIR`")
+	_ = cmd.MarkFlagDirname("dir")
 	return cmd
-}
-
-func (a *app) explain(ctx context.Context, field string) error {
-	e, err := ops.Explain(ctx, a.env(), field)
-	return a.result(e.Explanation, err, func() error {
-		return render.Explanation(a.stdout, a.palette(), e.Kind, e.Explanation)
-	})
 }
 
 // completeFields completes kinds, and after a dot fields.
@@ -76,26 +72,6 @@ func completeFields(_ *cobra.Command, args []string, typed string) ([]cobra.Comp
 	return out, directive
 }
 
-// newSchemaCmd returns the former name of explain --schema.
-func newSchemaCmd(a *app) *cobra.Command {
-	dir := ""
-	cmd := &cobra.Command{
-		Use:               "schema [KIND]",
-		Short:             "Print the JSON Schema of a kind",
-		Example:           "  reconcile explain --schema dag",
-		Args:              arguments(0, 1, "a kind"),
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.printSchema(cmd.Context(), args, dir) },
-		ValidArgsFunction: completeKind,
-	}
-	a.schemaDirFlag(cmd, &dir)
-	return cmd
-}
-
-func (a *app) schemaDirFlag(cmd *cobra.Command, dir *string) {
-	cmd.Flags().StringVar(dir, "dir", "", "write the schemas of all kinds into `DIR`")
-	_ = cmd.MarkFlagDirname("dir")
-}
-
 func completeKind(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -109,19 +85,19 @@ func (a *app) printSchema(ctx context.Context, args []string, dir string) error 
 	case dir != "" && len(args) > 0:
 		return badUsage("--dir writes all schemas; leave %q out", args[0])
 	case dir != "":
-		return a.writeSchemas(ctx, dir)
+		written, err := ops.WriteSchemas(ctx, a.env(), a.within(dir))
+		for _, name := range written {
+			a.note("%s", name)
+		}
+		return err
 	case len(args) == 0:
 		return a.listKinds()
 	}
-	return a.schema(ctx, args[0])
-}
-
-func (a *app) schema(ctx context.Context, kind string) error {
-	schema, err := ops.ExplainSchema(ctx, a.env(), kind)
-	if err != nil {
+	schema, err := ops.ExplainSchema(ctx, a.env(), args[0])
+	switch {
+	case err != nil:
 		return err
-	}
-	if a.global.output == formatYAML {
+	case a.global.output == formatYAML:
 		return a.print(json.RawMessage(schema))
 	}
 	_, err = a.stdout.Write(schema)
@@ -144,20 +120,5 @@ func (a *app) listKinds() error {
 		infos = append(infos, kindInfo{k.Name, k.Plural, k.Aliases, k.Short})
 		t.Row(k.Name, k.Plural, k.Short)
 	}
-	if a.global.output != formatTable {
-		return a.print(infos)
-	}
-	return t.Write(a.stdout)
-}
-
-// writeSchemas writes one file for each kind.
-func (a *app) writeSchemas(ctx context.Context, dir string) error {
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(a.global.dir, dir)
-	}
-	written, err := ops.WriteSchemas(ctx, a.env(), dir)
-	for _, name := range written {
-		a.note("%s", name)
-	}
-	return err
+	return a.result(infos, nil, func() error { return t.Write(a.stdout) })
 }

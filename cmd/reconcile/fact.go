@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -59,7 +58,7 @@ func (a *app) factCmd(cmd *cobra.Command, read func(args []string) (ops.Statemen
 			return err
 		}
 		q.Facts = []ops.Statement{f}
-		return a.stateFacts(cmd.Context(), q)
+		return a.stated(cmd.Context())(ops.StateFacts(cmd.Context(), a.env(), q))
 	}
 	return cmd
 }
@@ -141,8 +140,7 @@ func newFactResolutionCmd(a *app) *cobra.Command {
 		Args:    arguments(2, -1, "the id of a conflict, and its resolution"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q := ops.ResolveRequest{ID: args[0], Text: strings.Join(args[1:], " "), By: by}
-			all, rest, err := ops.ResolveConflict(cmd.Context(), a.env(), q)
-			return a.printStated(cmd.Context(), all, rest, err)
+			return a.stated(cmd.Context())(ops.ResolveConflict(cmd.Context(), a.env(), q))
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -191,15 +189,11 @@ trusts. If one of them is invalid, none is written. The facts get new ids.`,
 		Example: "  reconcile create fact from edges.json\n  generate-edges | reconcile create fact from -",
 		Args:    arguments(1, 1, "a file, or - for stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			data, err := a.readFacts(args[0])
+			all, err := ops.ReadFacts(a.textFrom(cmd.Context(), args[0]))
 			if err != nil {
 				return err
 			}
-			all, err := ops.ParseFacts(data)
-			if err != nil {
-				return fmt.Errorf("%s: %w", args[0], err)
-			}
-			return a.stateFacts(cmd.Context(), ops.StateFactsRequest{Facts: all, By: by})
+			return a.stated(cmd.Context())(ops.StateFacts(cmd.Context(), a.env(), ops.StateFactsRequest{Facts: all, By: by}))
 		},
 	}
 	bindBy(cmd, &by)
@@ -214,32 +208,25 @@ func newDeleteFactCmd(a *app) *cobra.Command {
 		Long: `Retract facts by their ids. If one of the ids is wrong, none is retracted. A second file, the tombstone, prevents a
 retracted fact from returning from another clone; delete the first file to remove its text. To retract a fact that was
 written by hand, edit its file.`,
-		Example:           "  reconcile delete fact edge-0123456789ab",
-		Args:              arguments(1, -1, "ids of facts; reconcile get facts shows them"),
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.factRemove(cmd.Context(), args) },
+		Example: "  reconcile delete fact edge-0123456789ab",
+		Args:    arguments(1, -1, "ids of facts; reconcile get facts shows them"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.printDone(args, "removed", ops.RemoveFacts(cmd.Context(), a.env(), args))
+		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 }
 
-func (a *app) factRemove(ctx context.Context, ids []string) error {
-	if err := ops.RemoveFacts(ctx, a.env(), ids); err != nil {
-		return err
+// stated prints facts that were stated.
+func (a *app) stated(ctx context.Context) func([]ops.Stated, *ops.Pending, error) error {
+	return func(all []ops.Stated, rest *ops.Pending, err error) error {
+		return a.indexResult(ctx, all, rest, err, func() error {
+			for _, t := range all {
+				a.printf("%s: %s (%s)\n", t.ID, t.Change, clean(t.Path))
+			}
+			return nil
+		})
 	}
-	return a.printDone(ids, "removed")
-}
-
-func (a *app) stateFacts(ctx context.Context, q ops.StateFactsRequest) error {
-	all, rest, err := ops.StateFacts(ctx, a.env(), q)
-	return a.printStated(ctx, all, rest, err)
-}
-
-func (a *app) printStated(ctx context.Context, all []ops.Stated, rest *ops.Pending, err error) error {
-	return a.indexResult(ctx, all, rest, err, func() error {
-		for _, t := range all {
-			fmt.Fprintf(a.stdout, "%s: %s (%s)\n", t.ID, t.Change, clean(t.Path))
-		}
-		return nil
-	})
 }
 
 func newGetFactsCmd(a *app) *cobra.Command {
@@ -265,16 +252,11 @@ func newGetFactsCmd(a *app) *cobra.Command {
 }
 
 func (a *app) factTable(all []ops.Fact) error {
-	if len(all) == 0 {
-		a.note("no facts; see reconcile create fact --help")
-	}
-	t := render.NewTable(a.palette(), "ID", "FACT", "BY", "AT")
-	for _, f := range all {
-		at := "-"
-		if !f.Fact.When().IsZero() {
-			at = f.Fact.When().UTC().Format(time.RFC3339)
+	return a.table(len(all), "no facts; see reconcile create fact --help", func(i int) []string {
+		at, f := "-", all[i].Fact
+		if !f.When().IsZero() {
+			at = f.When().UTC().Format(time.RFC3339)
 		}
-		t.Row(f.ID, f.Fact.Said(), render.Word(f.Fact.By()).Text, at)
-	}
-	return t.Write(a.stdout)
+		return []string{all[i].ID, f.Said(), render.Word(f.By()).Text, at}
+	}, "ID", "FACT", "BY", "AT")
 }

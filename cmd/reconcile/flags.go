@@ -31,12 +31,17 @@ func firstExample(cmd *cobra.Command) string {
 	return strings.TrimSpace(line)
 }
 
-// noSubcommand refuses a command that needs a subcommand, without one or with an unknown word.
-func noSubcommand(cmd *cobra.Command, args []string) error {
-	var names []string
+// namesOf lists the names of a command's subcommands.
+func namesOf(cmd *cobra.Command) (names []string) {
 	for _, c := range cmd.Commands() {
 		names = append(names, c.Name())
 	}
+	return names
+}
+
+// noSubcommand refuses a command that needs a subcommand, without one or with an unknown word.
+func noSubcommand(cmd *cobra.Command, args []string) error {
+	names := namesOf(cmd)
 	if len(args) == 0 {
 		return badUsage("%s needs one of %s; for example: %s", cmd.CommandPath(), strings.Join(names, ", "), firstExample(cmd))
 	}

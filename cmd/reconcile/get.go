@@ -3,19 +3,16 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"os/signal"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/util/jsonpath"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers/graph"
@@ -92,7 +89,8 @@ func (a *app) get(ctx context.Context, q ops.GetRequest) error {
 	}
 	switch {
 	case a.global.output == formatName:
-		return a.printNames(r)
+		a.printNames(r)
+		return nil
 	case a.global.output == formatTable || a.global.output == formatWide:
 		return a.getTables(r)
 	case r.Single:
@@ -101,43 +99,24 @@ func (a *app) get(ctx context.Context, q ops.GetRequest) error {
 	return a.printAs(ops.NewObjectList(r.Entries))
 }
 
-func (a *app) printNames(r ops.GetResult) error {
+func (a *app) printNames(r ops.GetResult) {
 	for _, e := range r.Entries {
-		if _, err := fmt.Fprintln(a.stdout, clean(e.Ref.String())); err != nil {
-			return err
-		}
+		a.printf("%s\n", clean(e.Ref.String()))
 	}
-	return nil
 }
 
-// printAs is print with support for jsonpath. Missing fields print nothing, like in kubectl.
+// printAs is print with support for jsonpath.
 func (a *app) printAs(v any) error {
 	template, ok := strings.CutPrefix(a.global.output, jsonPathPrefix)
 	if !ok {
 		return a.print(v)
 	}
-	parsed := jsonpath.New("template").AllowMissingKeys(true)
-	if err := parsed.Parse(template); err != nil {
+	text, err := render.JSONPath(v, template)
+	if err != nil {
 		return badUsage("-o %s: %v; write a template of kubectl, as {.status.phase}", a.global.output, err)
 	}
-	data, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	var fields any
-	if err := json.Unmarshal(data, &fields); err != nil {
-		return err
-	}
-	var b strings.Builder
-	if err := parsed.Execute(&b, fields); err != nil {
-		return badUsage("-o %s: %v", a.global.output, err)
-	}
-	if text := clean(b.String()); strings.HasSuffix(text, "\n") {
-		_, err = fmt.Fprint(a.stdout, text)
-	} else {
-		_, err = fmt.Fprintln(a.stdout, text)
-	}
-	return err
+	a.printf("%s", render.EndLine(clean(text)))
+	return nil
 }
 
 // followObjects prints objects, and changed objects again, until ctx ends or the reader of stdout has gone.
@@ -165,11 +144,12 @@ func (a *app) printChanged(r ops.GetResult) error {
 	case formatTable, formatWide:
 		return render.ObjectLines(a.stdout, a.palette(), r.Entries, a.global.output == formatWide)
 	case formatName:
-		return a.printNames(r)
+		a.printNames(r)
+		return nil
 	}
 	for _, e := range r.Entries {
 		if a.global.output == formatYAML {
-			fmt.Fprintln(a.stdout, "---")
+			a.printf("---\n")
 		}
 		if err := a.printAs(ops.NewObject(e)); err != nil {
 			return err
@@ -200,23 +180,15 @@ func (a *app) noteInterrupted(ref schemas.Ref, nodes []string) {
 
 // overview counts objects by kind, and lists those that are not ready.
 func (a *app) overview(table settle.Table, all []*state.Entry) error {
-	counts := readiness.StandingByKind(slices.Values(all))
-	t := render.NewTable(a.palette(), "KIND", "TOTAL", "READY", "WAITING", "FAILED", "INVALID")
-	for _, k := range table {
-		if c := counts[k.Name]; c.Total() > 0 {
-			t.Row(k.Plural, strconv.Itoa(c.Total()), strconv.Itoa(c.Ready), strconv.Itoa(c.Waiting), strconv.Itoa(c.Failed),
-				strconv.Itoa(c.Invalid))
-		}
-	}
-	if t.Len() == 0 {
+	if len(all) == 0 {
 		a.note("%s", a.noObjects())
 	}
-	if err := t.Write(a.stdout); err != nil {
+	if err := render.KindCounts(a.stdout, a.palette(), table, readiness.StandingByKind(slices.Values(all))); err != nil {
 		return err
 	}
 	bad := readiness.NotReady(slices.Values(all), len(all))
 	if len(bad) > 0 {
-		fmt.Fprintln(a.stdout)
+		a.printf("\n")
 	}
 	return render.StandingTable(a.stdout, a.palette(), bad, len(bad))
 }
@@ -250,7 +222,8 @@ of its nodes: what it runs, its attempts, what there is to approve.
 			case history:
 				return a.history(cmd.Context(), ops.HistoryRequest{Object: q.Object, At: cmp.Or(q.At, "HEAD"), Limit: limit})
 			case len(args) > 1:
-				return a.describeNode(cmd.Context(), *q, args[1])
+				v, err := ops.DescribeNode(cmd.Context(), a.env(), *q, args[1])
+				return a.result(v, err, func() error { return render.DescribeNode(a.stdout, a.palette(), &v, a.now()) })
 			}
 			return a.describe(cmd.Context(), *q)
 		},
@@ -271,34 +244,9 @@ func (a *app) describe(ctx context.Context, q ops.DescribeRequest) error {
 	})
 }
 
-func (a *app) describeNode(ctx context.Context, q ops.DescribeRequest, node string) error {
-	v, err := ops.DescribeNode(ctx, a.env(), q, node)
-	return a.result(v, err, func() error { return render.DescribeNode(a.stdout, a.palette(), &v, a.now()) })
-}
-
 const historyLong = `With --history: list the commits that changed the spec or the status of the object, newest first: which fields of the
 spec, from which phase to which, and whether it was ready. Of a merged branch the merge is listed. A commit of reconcile names
 the commit that it had read, its input. A spec file that was renamed is followed as far as it has its present name.`
-
-// newHistoryCmd returns the former name of describe --history.
-func newHistoryCmd(a *app) *cobra.Command {
-	limit := 0
-	at := ""
-	cmd := &cobra.Command{
-		Use:     "history KIND/NAME",
-		Short:   "List the commits that changed an object",
-		Long:    historyLong,
-		Example: "  reconcile describe dag/checks --history",
-		Args:    arguments(1, 2, "an object"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.history(cmd.Context(), ops.HistoryRequest{Object: strings.Join(args, "/"), At: at, Limit: limit})
-		},
-		ValidArgsFunction: a.completeObjects(false),
-	}
-	cmd.Flags().IntVarP(&limit, "limit", "n", 20, "tell of the latest `N` commits")
-	cmd.Flags().StringVar(&at, "at", "HEAD", "go back from `COMMIT`: a hash, a branch, a tag, HEAD~3")
-	return cmd
-}
 
 func (a *app) history(ctx context.Context, q ops.HistoryRequest) error {
 	r, err := ops.History(ctx, a.env(), q)
@@ -316,6 +264,7 @@ func (a *app) history(ctx context.Context, q ops.HistoryRequest) error {
 	case len(r.Changes) == 0:
 		return fmt.Errorf("no commit up to %s has %s: neither %s", q.At, r.Ref, strings.Join(r.Paths, " nor "))
 	}
+	short := func(hash string) string { return hash[:min(len(hash), 8)] }
 	t := render.NewTable(a.palette(), "COMMIT", "WHEN", "BY", "PHASE", "READY", "CHANGED")
 	for _, c := range r.Changes {
 		by := c.Author
@@ -327,8 +276,6 @@ func (a *app) history(ctx context.Context, q ops.HistoryRequest) error {
 	}
 	return t.Write(a.stdout)
 }
-
-func short(hash string) string { return hash[:min(len(hash), 8)] }
 
 // changedFields names the fields that a commit changed, and changes of whole files.
 func changedFields(c *ops.Change) string {
@@ -360,20 +307,13 @@ func newGraphCmd(a *app) *cobra.Command {
 			"  reconcile graph workflow/feature    # mermaid, which GitHub draws in Markdown",
 		Args: arguments(1, 2, "a DAG or workflow"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.graph(cmd.Context(), ops.GraphRequest{Object: strings.Join(args, "/")}, format)
+			g, err := ops.Graph(cmd.Context(), a.env(), ops.GraphRequest{Object: strings.Join(args, "/")})
+			return a.result(g, err, func() error { return graphFormats[format](a.stdout, g) })
 		},
 		ValidArgsFunction: a.completeObjects(false, schemas.DAGKind, schemas.WorkflowKind),
 	}
-	cmd.Flags().Var(&choice{value: &format, allowed: formats}, "format", "draw as `FORMAT`: "+strings.Join(formats, ", "))
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	choiceFlag(cmd, cmd.Flags(), &format, "format", "draw as `FORMAT`: "+strings.Join(formats, ", "), formats)
 	return cmd
-}
-
-func (a *app) graph(ctx context.Context, q ops.GraphRequest, format string) error {
-	g, err := ops.Graph(ctx, a.env(), q)
-	return a.result(g, err, func() error {
-		return graphFormats[format](a.stdout, g)
-	})
 }
 
 func newWaitCmd(a *app) *cobra.Command {
@@ -387,24 +327,21 @@ and names the objects that it still waits for.`,
 		Example: "  reconcile wait dag/checks --timeout 10m\n" +
 			"  reconcile wait session/health --for=phase=Completed\n" +
 			"  reconcile wait dag/checks --for=condition=Stalled=False",
-		Args:              arguments(1, -1, "an object"),
-		RunE:              func(cmd *cobra.Command, args []string) error { q.Objects = args; return a.wait(cmd.Context(), *q) },
+		Args: arguments(1, -1, "an object"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q.Objects = args
+			met, err := ops.Wait(cmd.Context(), a.env(), *q)
+			return a.result(met, err, func() error {
+				for _, m := range met {
+					a.conclude(false, "%s", m)
+				}
+				return nil
+			})
+		},
 		ValidArgsFunction: a.completeObjects(false),
 	}
 	cmd.Flags().StringVar(&q.For, "for", "condition=Ready",
 		"what to wait for: `condition=NAME[=VALUE]` or phase=NAME")
 	cmd.Flags().DurationVar(&q.Timeout, "timeout", 30*time.Second, "wait at most this `DURATION`, for example 5m; 0 checks once")
 	return cmd
-}
-
-func (a *app) wait(ctx context.Context, q ops.WaitRequest) error {
-	met, err := ops.Wait(ctx, a.env(), q)
-	return a.result(met, err, func() error {
-		for _, m := range met {
-			if !a.global.quiet {
-				fmt.Fprintln(a.stdout, m)
-			}
-		}
-		return nil
-	})
 }

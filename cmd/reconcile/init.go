@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 )
 
 const initLong = `Create a tree in DIR, or in the current directory: reconcile.yaml with the settings, an empty specs/, and the files for
@@ -56,7 +55,15 @@ func newInitCmd(a *app) *cobra.Command {
 				return badUsage("--from makes a DAG of its own: leave out --example and --github")
 			case github:
 				w.Missing = q.Missing
-				return a.initWorkflows(cmd.Context(), w)
+				r, err := ops.InitWorkflows(cmd.Context(), a.env(), w)
+				if err != nil {
+					return err
+				}
+				if r.File != "" {
+					a.note("this build has no release number: write the release that workflows are to install into %s, in place of %s", r.File, r.Mark)
+				}
+				a.note("next: read docs/actions.md of reconcile, commit .github, and push")
+				return nil
 			case w.Release != "":
 				return badUsage("--release needs --github: it is the release that workflows install")
 			}
@@ -111,47 +118,31 @@ func (a *app) printInstalled(r *ops.InitResult) error {
 	if len(r.NotFound) > 0 {
 		a.note("not found: %s", strings.Join(r.NotFound, ", "))
 	}
-	switch {
-	case a.global.output != formatTable:
-		return a.print(r.Agents)
-	case a.global.quiet || len(r.Agents) == 0:
-		return nil
-	}
-	t := render.NewTable(a.palette(), "AGENT", "PROGRAM", "VERSION", "LOGIN", "SPEC")
-	for _, i := range r.Agents {
-		t.Row(i.Agent, i.Program, cmp.Or(i.Version, "-"), i.Login, cmp.Or(i.File, "is there"))
-	}
-	return t.Write(a.stdout)
-}
-
-func (a *app) initWorkflows(ctx context.Context, q ops.InitWorkflowsRequest) error {
-	r, err := ops.InitWorkflows(ctx, a.env(), q)
-	if err != nil {
-		return err
-	}
-	if r.File != "" {
-		a.note("this build has no release number: write the release that workflows are to install into %s, in place of %s", r.File, r.Mark)
-	}
-	a.note("next: read docs/actions.md of reconcile, commit .github, and push")
-	return nil
+	return a.result(r.Agents, nil, func() error {
+		if a.global.quiet {
+			return nil
+		}
+		return a.table(len(r.Agents), "", func(i int) []string {
+			at := r.Agents[i]
+			return []string{at.Agent, at.Program, cmp.Or(at.Version, "-"), at.Login, cmp.Or(at.File, "is there")}
+		}, "AGENT", "PROGRAM", "VERSION", "LOGIN", "SPEC")
+	})
 }
 
 // printImported prints the imported nodes, and notes the omitted ones.
 func (a *app) printImported(r *ops.InitResult) error {
-	if a.global.output != formatTable {
-		return a.print(r.Nodes)
-	}
-	for _, o := range r.Omitted {
-		a.note("left out: %s", o)
-	}
-	if a.global.quiet {
-		return nil
-	}
-	t := render.NewTable(a.palette(), "NODE", "RUNS", "FROM", "HELD")
-	for _, n := range r.Nodes {
-		t.Row(n.Node, importedCommand(n.Run), n.From, cmp.Or(n.Held, "-"))
-	}
-	return t.Write(a.stdout)
+	return a.result(r.Nodes, nil, func() error {
+		for _, o := range r.Omitted {
+			a.note("left out: %s", o)
+		}
+		if a.global.quiet {
+			return nil
+		}
+		return a.table(len(r.Nodes), "", func(i int) []string {
+			n := r.Nodes[i]
+			return []string{n.Node, importedCommand(n.Run), n.From, cmp.Or(n.Held, "-")}
+		}, "NODE", "RUNS", "FROM", "HELD")
+	})
 }
 
 // importedCommand returns a command as one line: for a shell script, its first non-empty line.

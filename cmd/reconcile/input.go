@@ -1,8 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -48,112 +48,23 @@ func (a *app) textIn(flag, file string) (string, error) {
 	if file == stdinText {
 		return a.textOf(file)
 	}
-	data, err := readUpTo(a.env().CallerPath(file), actionTextLimit+1)
-	switch {
-	case err != nil:
-		return "", badUsage("%s: %v", flag, err)
-	case len(data) > actionTextLimit:
-		return "", badUsage("%s %s: the text has more than %d bytes", flag, file, actionTextLimit)
+	data, err := a.read(flag, file, actionTextLimit)
+	if err != nil {
+		return "", err
 	}
 	text, err := a.textOf(" " + string(data)) // a file with a dash does not mean standard input
 	return strings.TrimPrefix(text, " "), err
 }
 
-// readUpTo reads a file, or the beginning of one that has more bytes than most, or no end.
-func readUpTo(file string, most int64) ([]byte, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, most))
-}
-
-// readInput reads specs from a file or a pipe that the command line names, or from standard input for "-".
-func (a *app) readInput(name string) (ops.SpecText, error) {
-	if name == "-" {
-		text, err := readStream(a.stdin)
-		return ops.SpecText{Name: "stdin" + formatOf(text), Text: text}, err
-	}
-	at := name
-	if !filepath.IsAbs(name) {
-		at = filepath.Join(a.global.dir, name)
-	}
-	info, err := os.Stat(at)
-	switch {
-	case err != nil:
-		return ops.SpecText{}, badUsage("-f %s: %w; name a file or a pipe, or - for standard input", name, regular.Cause(err))
-	case info.Mode().IsRegular():
-		text, err := regular.ReadPath(at)
-		return ops.SpecText{Name: name, Text: text}, err
-	case info.Mode()&fs.ModeNamedPipe != 0:
-		text, err := a.readPipe(at)
-		if filepath.Ext(name) == "" {
-			name += formatOf(text)
-		}
-		return ops.SpecText{Name: name, Text: text}, err
-	}
-	return ops.SpecText{}, badUsage("-f %s: it is no file; name a file or a pipe, or - for standard input", name)
-}
-
-// readPipe reads a pipe to its end, as a shell makes one of <(COMMAND).
-func (a *app) readPipe(name string) ([]byte, error) {
-	hint := time.AfterFunc(2*time.Second, func() {
-		fmt.Fprintf(a.stderr, "waiting for a program that writes to the pipe %s\n", clean(name))
-	})
-	f, err := os.Open(name)
-	hint.Stop()
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return readStream(f)
-}
-
-// streamSize is the most that is read of a pipe or standard input, in bytes. Each document in it may be as large as a
-// file.
-const streamSize = 64 << 20
-
-// readStream reads to the end, or fails: a part of what was given is never taken for all of it.
-func readStream(r io.Reader) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(r, streamSize+1))
-	if len(text) > streamSize {
-		return nil, badUsage("at most %d bytes are read from a pipe; nothing was done; give files", streamSize)
-	}
-	return text, err
-}
-
-// formatOf is the extension of the format that a text without a name has: JSON starts with a brace and a string or a
-// comment, everything else is YAML.
-func formatOf(text []byte) string {
-	rest, brace := bytes.CutPrefix(bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\uFEFF"))), []byte("{"))
-	if rest = bytes.TrimSpace(rest); brace && len(rest) > 0 && (rest[0] == '"' || rest[0] == '/') {
-		return ".json"
-	}
-	return ".yaml"
-}
-
-// proposal reads the text that a flag names; it is never nil.
-func (a *app) proposal(flag, p string) (text []byte, err error) {
-	if p == "-" {
-		text, err = readStream(a.stdin)
-	} else {
-		text, err = regular.ReadPath(a.within(p))
-	}
-	if err != nil {
-		return nil, badUsage("%s: %v", flag, err)
-	}
-	return append([]byte{}, text...), nil
-}
+// actionTextLimit bounds the text of an Action, in bytes.
+const actionTextLimit = 70000
 
 // answerIn reads an answer; YAML becomes JSON.
 func (a *app) answerIn(file string) (string, error) {
-	text, err := a.textIn("-f", file)
-	if ext := filepath.Ext(file); err == nil && (ext == ".yaml" || ext == ".yml") {
-		data, err := schemas.JSONOfYAML(file, []byte(text))
-		return string(data), err
+	if ext := filepath.Ext(file); ext == ".yaml" || ext == ".yml" {
+		return a.editIn(file)
 	}
-	return text, err
+	return a.textIn("-f", file)
 }
 
 // editIn reads an edit, which is YAML or JSON, as JSON.
@@ -164,6 +75,48 @@ func (a *app) editIn(file string) (string, error) {
 	}
 	data, err := schemas.JSONOfYAML(file, []byte(text))
 	return string(data), err
+}
+
+// streamSize is the most that is read for a flag, in bytes, unless that has another limit.
+const streamSize = 64 << 20
+
+// read reads what a flag names to its end: a file or a pipe, as a shell makes one of <(COMMAND), relative to the user's folder,
+// or standard input for "-". A text of more bytes than most is refused: a part of it is never taken for all of it.
+func (a *app) read(flag, name string, most int64) ([]byte, error) {
+	from := a.stdin
+	if name != stdinText {
+		f, err := a.open(name)
+		if err != nil {
+			return nil, badUsage("%s %s: %w; name a file or a pipe, or - for standard input", flag, name, regular.Cause(err))
+		}
+		defer f.Close()
+		from = f
+	}
+	text, err := io.ReadAll(io.LimitReader(from, most+1))
+	switch {
+	case err != nil:
+		err = badUsage("%s %s: %w", flag, name, regular.Cause(err))
+	case int64(len(text)) > most:
+		err = badUsage("%s %s: the text has more than %d bytes", flag, name, most)
+	}
+	return text, err
+}
+
+// open opens a file or a pipe. It says so if it waits for a program that writes to the pipe.
+func (a *app) open(name string) (*os.File, error) {
+	name = a.within(name)
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular() && info.Mode()&fs.ModeNamedPipe == 0:
+		return nil, errors.New("it is no file")
+	}
+	hint := time.AfterFunc(2*time.Second, func() {
+		fmt.Fprintf(a.stderr, "waiting for a program that writes to the pipe %s\n", clean(name))
+	})
+	defer hint.Stop()
+	return os.Open(name)
 }
 
 // contextText returns a text of the command line, or standard input.
@@ -213,24 +166,6 @@ func (r untilDone) Read(p []byte) (int, error) {
 	}
 }
 
-// readFacts reads a file, or stdin, up to the size limit of facts.
-func (a *app) readFacts(name string) ([]byte, error) {
-	from := a.stdin
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, badUsage("%s: %w; name a file, or - for standard input", name, regular.Cause(err))
-		}
-		defer f.Close()
-		from = f
-	}
-	data, err := io.ReadAll(io.LimitReader(from, ops.FactsLimit+1))
-	if err == nil && len(data) > ops.FactsLimit {
-		err = fmt.Errorf("%s has more than %d bytes; split it", name, ops.FactsLimit)
-	}
-	return data, err
-}
-
 // openEditor lets a person change a file.
 func (a *app) openEditor(ctx context.Context, file string) error {
 	words := strings.Fields(a.getenv("VISUAL"))
@@ -247,6 +182,3 @@ func (a *app) openEditor(ctx context.Context, file string) error {
 	}
 	return nil
 }
-
-// actionTextLimit bounds the text of an Action, in bytes.
-const actionTextLimit = 70000

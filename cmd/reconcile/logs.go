@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -87,9 +84,9 @@ func (a *app) logs(ctx context.Context, q ops.LogsRequest, tail int) error {
 				head = at.Owner + " " + head
 			}
 			if i > 0 {
-				fmt.Fprintln(a.stdout)
+				a.printf("\n")
 			}
-			fmt.Fprintf(a.stdout, "==> %s <==\n", render.Line(head))
+			a.printf("==> %s <==\n", render.Line(head))
 		}
 		if err := a.printLog(ctx, at, tail); err != nil {
 			return err
@@ -108,7 +105,7 @@ func (a *app) printLog(ctx context.Context, at ops.Attempt, tail int) error {
 		return err
 	}
 	defer text.Close()
-	err = a.copyText(a.stdout, text)
+	err = a.copyText(text)
 	if at.State == schemas.NodeFailed && at.Output == "" {
 		a.note("%s %s printed nothing, and failed: %s", at.Owner, at.Node, at.Message)
 	}
@@ -131,7 +128,7 @@ func (a *app) followLog(ctx context.Context, q ops.LogsRequest, tail int) error 
 		case part.Attempt > 0:
 			_, err = fmt.Fprintf(a.stdout, "==> %s, attempt %d <==\n", render.Line(part.Node), part.Attempt)
 		case part.Text != nil:
-			err = a.copyText(a.stdout, part.Text)
+			err = a.copyText(part.Text)
 		}
 		if err != nil {
 			return unlessGone(err)
@@ -144,24 +141,12 @@ func (a *app) followLog(ctx context.Context, q ops.LogsRequest, tail int) error 
 }
 
 // copyText copies output: unchanged to files and pipes, escaped to a terminal.
-func (a *app) copyText(w io.Writer, r io.Reader) error {
-	if !isTerminal(a.stdout) {
-		_, err := io.Copy(w, r)
-		return err
+func (a *app) copyText(r io.Reader) error {
+	if isTerminal(a.stdout) {
+		return render.Copy(a.stdout, r)
 	}
-	lines := bufio.NewReaderSize(r, 64<<10)
-	for {
-		line, err := lines.ReadSlice('\n')
-		if _, werr := io.WriteString(w, render.Text(string(line))); werr != nil {
-			return werr
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil && !errors.Is(err, bufio.ErrBufferFull):
-			return err
-		}
-	}
+	_, err := io.Copy(a.stdout, r)
+	return err
 }
 
 func newEventsCmd(a *app) *cobra.Command {
@@ -276,12 +261,4 @@ func (a *app) eventLine(b *bytes.Buffer, e *events.Event) error {
 	fmt.Fprintf(b, "%s  %s  %-12s  %-28s  %s\n", e.Time.UTC().Format(time.DateTime), kind, render.Line(e.Reason),
 		render.Line(eventObject(e)), render.Line(e.Message))
 	return nil
-}
-
-// unlessGone returns err, or nil if it says that the reader of stdout has gone.
-func unlessGone(err error) error {
-	if errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) {
-		return nil
-	}
-	return err
 }

@@ -56,27 +56,22 @@ func newMemoryListCmd(a *app) *cobra.Command {
 are omitted, unless a flag selects them.`,
 		Example: "  reconcile memory list --issue 29\n  reconcile memory list --category decision --since 30d -o json",
 		Args:    arguments(0, 0, ""),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.memoryList(cmd.Context(), *o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			filter, err := o.read(a.now())
+			if err != nil {
+				return err
+			}
+			rows, err := ops.ListMemory(cmd.Context(), a.env(), filter)
+			return a.printRows(rows, err)
+		},
 	}
 	bindMemoryFilter(a, cmd, o)
 	return cmd
 }
 
-func (a *app) memoryList(ctx context.Context, o memoryFilter) error {
-	filter, err := o.read(a.now())
-	if err != nil {
-		return err
-	}
-	rows, err := ops.ListMemory(ctx, a.env(), filter)
-	if err != nil {
-		return err
-	}
-	return a.printRows(rows)
-}
-
 // printRows prints observations, one per line.
-func (a *app) printRows(rows []memory.Row) error {
-	return a.result(append([]memory.Row{}, rows...), nil, func() error {
+func (a *app) printRows(rows []memory.Row, err error) error {
+	return a.result(append([]memory.Row{}, rows...), err, func() error {
 		if len(rows) == 0 {
 			a.note("no observations")
 		}
@@ -84,14 +79,8 @@ func (a *app) printRows(rows []memory.Row) error {
 	})
 }
 
-// searchOptions are the flags of memory search.
-type searchOptions struct {
-	memoryFilter
-	limit int
-}
-
 func newMemorySearchCmd(a *app) *cobra.Command {
-	o := &searchOptions{}
+	o, q := &memoryFilter{}, ops.SearchMemoryRequest{}
 	cmd := &cobra.Command{
 		Use:   "search QUERY…",
 		Short: "Find observations by words, the best first",
@@ -101,30 +90,23 @@ each, with the tokens of its full text; "reconcile memory get ID" prints the ful
 		Example: "  reconcile memory search database adapter\n" +
 			"  reconcile memory search \"connection pool\" --agent architect --limit 5 -o json",
 		Args: arguments(1, -1, "words to look for"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.memorySearch(cmd.Context(), strings.Join(args, " "), *o)
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			q.Text = strings.Join(args, " ")
+			if q.MemoryFilter, err = o.read(a.now()); err != nil {
+				return err
+			}
+			r, err := ops.SearchMemory(cmd.Context(), a.env(), q)
+			if err == nil && r.Hint != "" && a.global.output == formatTable {
+				a.note("no observations: %s", r.Hint)
+				return nil
+			}
+			return a.printRows(r.Rows, err)
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	bindMemoryFilter(a, cmd, &o.memoryFilter)
-	cmd.Flags().IntVar(&o.limit, "limit", ops.MemorySearchLimit, "print at most `N` observations")
+	bindMemoryFilter(a, cmd, o)
+	cmd.Flags().IntVar(&q.Limit, "limit", ops.MemorySearchLimit, "print at most `N` observations")
 	return cmd
-}
-
-func (a *app) memorySearch(ctx context.Context, text string, o searchOptions) error {
-	filter, err := o.read(a.now())
-	if err != nil {
-		return err
-	}
-	r, err := ops.SearchMemory(ctx, a.env(), ops.SearchMemoryRequest{Text: text, MemoryFilter: filter, Limit: o.limit})
-	if err != nil {
-		return err
-	}
-	if r.Hint != "" && a.global.output == formatTable {
-		a.note("no observations: %s", r.Hint)
-		return nil
-	}
-	return a.printRows(r.Rows)
 }
 
 func newMemoryStatsCmd(a *app) *cobra.Command {
@@ -133,15 +115,11 @@ func newMemoryStatsCmd(a *app) *cobra.Command {
 		Short:   "Show statistics of the memory, by category and agent",
 		Example: "  reconcile memory stats\n  reconcile memory stats -o json",
 		Args:    arguments(0, 0, ""),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.memoryStats(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			stats, err := ops.MemoryStats(cmd.Context(), a.env())
+			return a.result(stats, err, func() error { return render.MemoryStatsText(a.stdout, a.palette(), stats, a.now()) })
+		},
 	}
-}
-
-func (a *app) memoryStats(ctx context.Context) error {
-	stats, err := ops.MemoryStats(ctx, a.env())
-	return a.result(stats, err, func() error {
-		return render.MemoryStatsText(a.stdout, a.palette(), stats, a.now())
-	})
 }
 
 // recallOptions are the flags of recall.
@@ -211,10 +189,10 @@ type memoryFilter struct {
 func (m *memoryFilter) read(now time.Time) (f ops.MemoryFilter, err error) {
 	f = m.MemoryFilter
 	f.Issue = m.issue.pointer()
-	if f.Since, err = parseDigestTime("--since", m.since, now); err != nil {
+	if f.Since, err = ops.ParseTime("since", m.since, now); err != nil {
 		return f, err
 	}
-	if f.Until, err = parseDigestTime("--until", m.until, now); err != nil {
+	if f.Until, err = ops.ParseTime("until", m.until, now); err != nil {
 		return f, err
 	}
 	if !f.Until.IsZero() && !f.Since.Before(f.Until) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -39,7 +38,9 @@ func newMemoryEvalCmd(a *app) *cobra.Command {
 			}
 			q.Gold = a.textFrom(cmd.Context(), gold)
 			q.Gold.Name = gold
-			return a.memoryEval(cmd.Context(), q)
+			r, err := ops.EvalMemory(cmd.Context(), a.env(), q)
+			err = a.result(r, err, func() error { return render.MemoryEvaluation(a.stdout, a.palette(), r.Evaluation, r.Answers) })
+			return errors.Join(err, pastBounds(r.Past))
 		},
 	}
 	f := cmd.Flags()
@@ -54,12 +55,6 @@ func newMemoryEvalCmd(a *app) *cobra.Command {
 	_ = cmd.RegisterFlagCompletionFunc("by",
 		cobra.FixedCompletions([]string{ops.BySearch, ops.ByRecall}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
-}
-
-func (a *app) memoryEval(ctx context.Context, q ops.EvalMemoryRequest) error {
-	r, err := ops.EvalMemory(ctx, a.env(), q)
-	err = a.result(r, err, func() error { return render.MemoryEvaluation(a.stdout, a.palette(), r.Evaluation, r.Answers) })
-	return errors.Join(err, pastBounds(r.Past))
 }
 
 // pastBounds is the error of a command whose result violates its bounds; nil if it does not.
@@ -94,13 +89,15 @@ func newMemoryAuditCmd(a *app) *cobra.Command {
 		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			var ok bool
-			if q.Unused, ok = parseLong(unusedAfter); !ok && unusedAfter != "0" {
+			if q.Unused, ok = ops.ParseAge(unusedAfter); !ok && unusedAfter != "0" {
 				return badUsage("--unused-after %q: write a length of time like 30d, 2w or 24h, or 0", unusedAfter)
 			}
-			if q.Since, err = parseDigestTime("--since", since, a.now()); err != nil {
+			if q.Since, err = ops.ParseTime("since", since, a.now()); err != nil {
 				return err
 			}
-			return a.memoryAudit(cmd.Context(), q)
+			r, err := ops.AuditMemory(cmd.Context(), a.env(), q)
+			err = a.result(r, err, func() error { return render.MemoryAudit(a.stdout, a.palette(), r.Sorts(q.Most)) })
+			return errors.Join(err, pastBounds(r.Past))
 		},
 	}
 	f := cmd.Flags()
@@ -117,12 +114,6 @@ func newMemoryAuditCmd(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) memoryAudit(ctx context.Context, q ops.AuditMemoryRequest) error {
-	r, err := ops.AuditMemory(ctx, a.env(), q)
-	err = a.result(r, err, func() error { return render.MemoryAudit(a.stdout, a.palette(), r.Sorts(q.Most)) })
-	return errors.Join(err, pastBounds(r.Past))
-}
-
 func newMemoryScanCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "scan [PATH…]",
@@ -137,35 +128,28 @@ The exit code is 1 if there are findings. Committed secrets stay in git's histor
 		Example: "  reconcile memory scan\n" +
 			"  reconcile memory scan . -o json\n" +
 			"  reconcile memory scan -o sarif > secrets.sarif",
-		RunE: func(cmd *cobra.Command, args []string) error { return a.memoryScan(cmd.Context(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := ops.ScanSecrets(cmd.Context(), a.env(), args)
+			if err != nil {
+				return err
+			}
+			if a.global.output != formatJSON && a.global.output != formatYAML {
+				a.warnSkipped(r.Skipped)
+			}
+			err = a.problemReport(r, r.Problems(), func() error { return a.printSecrets(r) })
+			if err == nil && len(r.Secrets) > 0 {
+				err = exitWith(exitFailure)
+			}
+			return err
+		},
 	}
 	a.outputFlag(cmd, cmd.Flags(), formatTable, formatJSON, formatYAML, formatSARIF, formatGitHub)
 	return cmd
 }
 
-// listedSkips bounds the list of skipped files for people.
-const listedSkips = 20
-
-func (a *app) memoryScan(ctx context.Context, paths []string) error {
-	scan, err := ops.ScanSecrets(ctx, a.env(), paths)
-	if err != nil {
-		return err
-	}
-	if err := a.printScan(scan); err != nil || len(scan.Secrets) == 0 {
-		return err
-	}
-	return exitWith(exitFailure)
-}
-
-func (a *app) printScan(r ops.SecretScan) error {
-	if a.global.output != formatJSON && a.global.output != formatYAML {
-		a.warnSkipped(r.Skipped)
-	}
-	return a.problemReport(r, r.Problems(), func() error { return a.printSecrets(r) })
-}
-
 // warnSkipped warns of files that were not scanned.
 func (a *app) warnSkipped(files []string) {
+	const listedSkips = 20
 	for _, s := range files[:min(len(files), listedSkips)] {
 		a.warnLine("skipped: " + s)
 	}
@@ -175,21 +159,16 @@ func (a *app) warnSkipped(files []string) {
 }
 
 func (a *app) printSecrets(r ops.SecretScan) error {
-	p := a.palette()
+	p, verdict := a.palette(), "no secrets"
 	for _, f := range r.Secrets {
-		fmt.Fprintf(a.stdout, "%s: %s\n", p.Paint(render.Red, clean(f.Place.String())), f.Rule)
+		a.printf("%s: %s\n", p.Paint(render.Red, clean(f.Place.String())), f.Rule)
 	}
-	if a.global.quiet {
-		return nil
-	}
-	verdict := "no secrets"
 	if len(r.Secrets) > 0 {
 		verdict = render.Plural(len(r.Secrets), "secret") +
 			"; remove them, and replace them where they are used: git's history keeps what was committed"
-		fmt.Fprintln(a.stdout)
 	}
-	_, err := fmt.Fprintf(a.stdout, "%s scanned, %s\n", render.Plural(r.Files, "file"), verdict)
-	return err
+	a.conclude(len(r.Secrets) > 0, "%s scanned, %s", render.Plural(r.Files, "file"), verdict)
+	return nil
 }
 
 func newMemoryVerifyCmd(a *app) *cobra.Command {
@@ -202,10 +181,7 @@ file changes again.`,
 		Example: "  reconcile memory verify obs-engineer-29-1709035200000-a1b2c3",
 		Args:    arguments(1, -1, "the id of an observation"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := ops.VerifyMemory(cmd.Context(), a.env(), ops.VerifyMemoryRequest{IDs: args, By: by}); err != nil {
-				return err
-			}
-			return a.printDone(args, "verified")
+			return a.printDone(args, "verified", ops.VerifyMemory(cmd.Context(), a.env(), ops.VerifyMemoryRequest{IDs: args, By: by}))
 		},
 		ValidArgsFunction: a.completeMemory,
 	}
@@ -227,7 +203,12 @@ remain in the archive, where search and list find them with --archived or --all;
 		Args: arguments(1, -1, "the id of an observation"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.IDs = args
-			return a.memoryRemove(cmd.Context(), q)
+			r, err := ops.RemoveMemory(cmd.Context(), a.env(), q)
+			if err == nil && r.Archived > 0 {
+				a.note("%s of them remain in the archive: \"reconcile memory list --archived\" lists them, and "+
+					"--with-originals removes them, too", render.Plural(r.Archived, "original"))
+			}
+			return a.printDone(r.IDs, "removed", err)
 		},
 		ValidArgsFunction: a.completeMemory,
 	}
@@ -235,18 +216,6 @@ remain in the archive, where search and list find them with --archived or --all;
 	cmd.Flags().StringVar(&q.Reason, "reason", "", "the `REASON`, for the record")
 	cmd.Flags().BoolVar(&q.Originals, "with-originals", false, "for compacted observations, also remove the originals")
 	return cmd
-}
-
-func (a *app) memoryRemove(ctx context.Context, q ops.RemoveMemoryRequest) error {
-	r, err := ops.RemoveMemory(ctx, a.env(), q)
-	if err != nil {
-		return err
-	}
-	if r.Archived > 0 {
-		a.note("%s of them remain in the archive: \"reconcile memory list --archived\" lists them, and "+
-			"--with-originals removes them, too", render.Plural(r.Archived, "original"))
-	}
-	return a.printDone(r.IDs, "removed")
 }
 
 func newMemoryRebuildCmd(a *app) *cobra.Command {
@@ -258,34 +227,25 @@ detects missing, damaged or outdated files of the memory; this command trusts no
 issue file are kept.`,
 		Example: "  reconcile memory rebuild",
 		Args:    arguments(0, 0, ""),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.memoryRebuild(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r, err := ops.RebuildMemory(cmd.Context(), a.env())
+			return a.result(r, err, func() error {
+				for _, w := range r.Warnings {
+					a.warnLine(w)
+				}
+				change := "nothing had to be changed"
+				if r.Wrote {
+					change = "files were written"
+				}
+				a.printf("rebuilt %s of %s in %s; %s\n", render.Plural(r.Observations, "observation"), render.Plural(r.Issues, "issue"), r.Took, change)
+				return nil
+			})
+		},
 	}
 }
 
-func (a *app) memoryRebuild(ctx context.Context) error {
-	r, err := ops.RebuildMemory(ctx, a.env())
-	return a.result(r, err, func() error {
-		for _, w := range r.Warnings {
-			a.warnLine(w)
-		}
-		change := "nothing had to be changed"
-		if r.Wrote {
-			change = "files were written"
-		}
-		_, err = fmt.Fprintf(a.stdout, "rebuilt %s of %s in %s; %s\n", render.Plural(r.Observations, "observation"),
-			render.Plural(r.Issues, "issue"), r.Took, change)
-		return err
-	})
-}
-
-// compactOptions are the flags of compact.
-type compactOptions struct {
-	issue issueFlag
-	undo  bool
-}
-
 func newCompactCmd(a *app) *cobra.Command {
-	o := &compactOptions{}
+	q, issue := ops.CompactMemoryRequest{}, issueFlag{}
 	cmd := &cobra.Command{
 		Use:   "compact [--issue N]",
 		Short: "Merge related observations into fewer, or undo that",
@@ -295,23 +255,22 @@ to state/memory/archive/, and --undo restores them. Compaction is deterministic:
 		Example: "  reconcile memory compact\n  reconcile memory compact --issue 29\n" +
 			"  reconcile memory compact --issue 29 --undo",
 		Args: arguments(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.memoryCompact(cmd.Context(), *o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			q.Issue = issue.pointer()
+			done, err := ops.CompactMemory(cmd.Context(), a.env(), q)
+			return a.result(done, err, func() error {
+				none := ""
+				if q.Issue == nil {
+					none = "no issue is due; --issue N compacts one that is not"
+				}
+				return a.table(len(done), none, func(i int) []string {
+					c := done[i]
+					return []string{fmt.Sprintf("#%d", c.Issue), fmt.Sprint(c.Before), fmt.Sprint(c.After), fmt.Sprint(c.Archived), c.Record}
+				}, "ISSUE", "BEFORE", "AFTER", "ARCHIVED", "RECORD")
+			})
+		},
 	}
-	cmd.Flags().Var(&o.issue, "issue", "the issue; 0 for what is about none")
-	cmd.Flags().BoolVar(&o.undo, "undo", false, "restore the originals of the last compaction of the issue")
+	cmd.Flags().Var(&issue, "issue", "the issue; 0 for what is about none")
+	cmd.Flags().BoolVar(&q.Undo, "undo", false, "restore the originals of the last compaction of the issue")
 	return cmd
-}
-
-func (a *app) memoryCompact(ctx context.Context, o compactOptions) error {
-	done, err := ops.CompactMemory(ctx, a.env(), ops.CompactMemoryRequest{Issue: o.issue.pointer(), Undo: o.undo})
-	return a.result(done, err, func() error {
-		if len(done) == 0 && !o.issue.given {
-			a.note("no issue is due; --issue N compacts one that is not")
-		}
-		t := render.NewTable(a.palette(), "ISSUE", "BEFORE", "AFTER", "ARCHIVED", "RECORD")
-		for _, c := range done {
-			t.Row(fmt.Sprintf("#%d", c.Issue), fmt.Sprint(c.Before), fmt.Sprint(c.After), fmt.Sprint(c.Archived), c.Record)
-		}
-		return t.Write(a.stdout)
-	})
 }

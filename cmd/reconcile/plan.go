@@ -3,9 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
@@ -75,35 +73,36 @@ func (a *app) plan(ctx context.Context) error {
 	for _, step := range r.Steps {
 		steps = append(steps, planned{step.Ref.String(), step.Node, step.Verb, step.Why})
 	}
+	shown := steps
 	for _, w := range r.Waits {
 		steps = append(steps, planned{w.Ref, w.Node, "wait", w.Why})
 	}
-	err = a.problemReport(steps, r.Problems, func() error { return a.planTable(r) })
+	err = a.problemReport(steps, r.Problems, func() error {
+		nothing := ""
+		if len(r.Waits) == 0 {
+			nothing = "nothing to do"
+		}
+		err := errors.Join(a.problems(r.Problems), a.planTable(shown, nothing))
+		for _, w := range r.Waits {
+			a.conclude(false, "%s", render.Line(w.String()))
+		}
+		a.planCost(&r.Bounds)
+		if r.AsOf != "" {
+			a.conclude(false, "%s", r.AsOf)
+		}
+		return err
+	})
 	return errors.Join(err, exitWith(int(r.Verdict)))
 }
 
-func (a *app) planTable(r ops.PlanResult) error {
-	if err := a.problems(r.Problems); err != nil {
-		return err
+// planTable prints the steps of a plan, or else that there is nothing.
+func (a *app) planTable(steps []planned, nothing string) error {
+	if len(steps) == 0 && nothing != "" {
+		a.conclude(false, "%s", nothing)
 	}
-	table := render.NewTable(a.palette(), "OBJECT", "NODE", "WOULD", "WHY")
-	for _, step := range r.Steps {
-		table.Row(step.Ref.String(), render.Word(step.Node).Text, step.Verb, step.Why)
-	}
-	if table.Len() == 0 && len(r.Waits) == 0 && !a.global.quiet {
-		fmt.Fprintln(a.stdout, "nothing to do")
-	}
-	err := table.Write(a.stdout)
-	if !a.global.quiet {
-		for _, w := range r.Waits {
-			fmt.Fprintln(a.stdout, render.Line(w.String()))
-		}
-	}
-	a.planCost(&r.Bounds)
-	if r.AsOf != "" && !a.global.quiet {
-		fmt.Fprintln(a.stdout, r.AsOf)
-	}
-	return err
+	return a.table(len(steps), "", func(i int) []string {
+		return []string{steps[i].Ref, render.Word(steps[i].Node).Text, steps[i].Verb, steps[i].Why}
+	}, "OBJECT", "NODE", "WOULD", "WHY")
 }
 
 // checkPlan refuses conflicting flags.
@@ -158,41 +157,29 @@ func (a *app) planChange(ctx context.Context, q ops.PlanChangeRequest) error {
 // printPull prints a plan between two commits.
 func (a *app) printPull(p *mirror.Pull, problems []schemas.Problem) error {
 	if a.global.output == formatMarkdown {
-		_, err := fmt.Fprintln(a.stdout, p.Body())
+		a.printf("%s\n", p.Body())
+		return nil
+	}
+	return a.problemReport(p, problems, func() error {
+		err := render.Problems(a.stdout, a.palette(), problems)
+		if len(problems) > 0 {
+			a.printf("\n")
+		}
+		steps := make([]planned, len(p.Steps))
+		for i, s := range p.Steps {
+			steps[i] = planned{s.Ref, s.Node, s.Verb, s.Why}
+		}
+		err = errors.Join(err, a.planTable(steps, "nothing would change"))
+		a.planCost(&p.Bounds)
 		return err
-	}
-	return a.problemReport(p, problems, func() error { return a.pullTable(p, problems) })
-}
-
-func (a *app) pullTable(p *mirror.Pull, problems []schemas.Problem) error {
-	err := render.Problems(a.stdout, a.palette(), problems)
-	if len(problems) > 0 {
-		fmt.Fprintln(a.stdout)
-	}
-	table := render.NewTable(a.palette(), "OBJECT", "NODE", "WOULD", "WHY")
-	for _, s := range p.Steps {
-		table.Row(s.Ref, render.Word(s.Node).Text, s.Verb, s.Why)
-	}
-	if table.Len() == 0 && !a.global.quiet {
-		fmt.Fprintln(a.stdout, "nothing would change")
-	}
-	err = errors.Join(err, table.Write(a.stdout))
-	a.planCost(&p.Bounds)
-	return err
+	})
 }
 
 // planCost prints what the runs of a plan cost at most.
 func (a *app) planCost(b *mirror.PullBounds) {
-	if cost := b.Cost(); cost != "" && !a.global.quiet {
-		fmt.Fprintf(a.stdout, "\nat most %s\n", cost)
+	if cost := b.Cost(); cost != "" {
+		a.conclude(true, "at most %s", cost)
 	}
-}
-
-// plannedCall is the -o json output for a call that would change something on GitHub.
-type plannedCall struct {
-	Method string          `json:"method"`
-	Path   string          `json:"path"`
-	Body   json.RawMessage `json:"body,omitempty"`
 }
 
 // planGitHub prints each call that would update GitHub from the tree.
@@ -204,27 +191,15 @@ func (a *app) planGitHub(ctx context.Context) error {
 	for _, n := range planned.Notes {
 		a.note("%s", n)
 	}
-	calls := []plannedCall{}
-	for _, c := range planned.Calls {
-		calls = append(calls, plannedCall{c.Method, c.Path, c.Body})
-	}
-	return errors.Join(a.printCalls(calls, err == nil), err)
-}
-
-// printCalls prints calls; whole says that the list is complete.
-func (a *app) printCalls(calls []plannedCall, whole bool) error {
-	if a.global.output != formatTable {
-		return a.print(calls)
-	}
-	if len(calls) == 0 && whole && !a.global.quiet {
-		fmt.Fprintln(a.stdout, "nothing to do")
-	}
-	for _, c := range calls {
-		if _, err := fmt.Fprintln(a.stdout, render.Line(github.Call(c).String())); err != nil {
-			return err
+	return errors.Join(a.result(append([]github.Call{}, planned.Calls...), nil, func() error {
+		if len(planned.Calls) == 0 && err == nil {
+			a.conclude(false, "nothing to do")
 		}
-	}
-	return nil
+		for _, c := range planned.Calls {
+			a.printf("%s\n", render.Line(c.String()))
+		}
+		return nil
+	}), err)
 }
 
 func newValidateCmd(a *app) *cobra.Command {
@@ -241,35 +216,23 @@ are not resolved. The exit code is 3 after errors; warnings do not change it.`,
 			"  reconcile validate specs/dags -o json\n" +
 			"  reconcile validate -o github    # annotations in GitHub Actions\n" +
 			"  reconcile validate -o sarif > reconcile.sarif",
-		RunE: func(cmd *cobra.Command, args []string) error { return a.validate(cmd.Context(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			v, err := ops.Validate(cmd.Context(), a.env(), ops.ValidateRequest{Paths: args})
+			if err != nil {
+				return err
+			}
+			err = a.problemReport(v, v.Problems, func() error {
+				verdict := "no problems"
+				if len(v.Problems) > 0 {
+					verdict = render.Plural(v.Errors, "error") + ", " + render.Plural(v.Warnings, "warning")
+				}
+				err := render.Problems(a.stdout, a.palette(), v.Problems)
+				a.conclude(len(v.Problems) > 0, "%s checked, %s", render.Plural(v.Files, "file"), verdict)
+				return err
+			})
+			return cmp.Or(err, exitWith(int(v.Verdict())))
+		},
 	}
 	a.outputFlag(cmd, cmd.Flags(), formatTable, formatJSON, formatYAML, formatSARIF, formatGitHub)
 	return cmd
-}
-
-func (a *app) validate(ctx context.Context, paths []string) error {
-	v, err := ops.Validate(ctx, a.env(), ops.ValidateRequest{Paths: paths})
-	if err != nil {
-		return err
-	}
-	err = a.problemReport(v, v.Problems, func() error { return a.printProblems(v) })
-	return cmp.Or(err, exitWith(int(v.Verdict())))
-}
-
-func (a *app) printProblems(v ops.Validation) error {
-	if err := render.Problems(a.stdout, a.palette(), v.Problems); err != nil {
-		return err
-	}
-	if a.global.quiet {
-		return nil
-	}
-	if len(v.Problems) > 0 {
-		fmt.Fprintln(a.stdout)
-	}
-	verdict := "no problems"
-	if len(v.Problems) > 0 {
-		verdict = render.Plural(v.Errors, "error") + ", " + render.Plural(v.Warnings, "warning")
-	}
-	_, err := fmt.Fprintf(a.stdout, "%s checked, %s\n", render.Plural(v.Files, "file"), verdict)
-	return err
 }

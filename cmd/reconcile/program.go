@@ -2,9 +2,7 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/doctor"
@@ -13,15 +11,8 @@ import (
 	"reconcile.dev/reconcile/controllers/merge"
 )
 
-// doctorOptions are the flags of doctor.
-type doctorOptions struct {
-	fix  bool
-	json bool
-	hold string // the lock that this process holds for another doctor
-}
-
 func newDoctorCmd(a *app) *cobra.Command {
-	o := &doctorOptions{}
+	q, asJSON, hold := ops.DoctorRequest{}, false, ""
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Diagnose the tree and its surroundings, and repair what is safe",
@@ -34,51 +25,46 @@ are at fault; warnings do not change it.`,
 			"  reconcile doctor --fix\n" +
 			"  reconcile doctor --json",
 		Args: arguments(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), *o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if hold != "" {
+				return doctor.Hold(hold, a.stdin, a.stdout)
+			}
+			if asJSON {
+				a.global.output = formatJSON
+			}
+			r, err := ops.Doctor(cmd.Context(), a.env(), q)
+			err = a.result(r.Findings, err, func() error { return a.printFindings(r.Findings) })
+			return cmp.Or(err, exitWith(int(r.Verdict)))
+		},
 	}
-	cmd.Flags().BoolVar(&o.fix, "fix", false, "repair what is safe to repair")
-	cmd.Flags().BoolVar(&o.json, "json", false, "the same as -o json")
-	cmd.Flags().StringVar(&o.hold, "hold-lock", "", "hold a lock on `FILE` until stdin ends")
+	cmd.Flags().BoolVar(&q.Fix, "fix", false, "repair what is safe to repair")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "the same as -o json")
+	cmd.Flags().StringVar(&hold, "hold-lock", "", "hold a lock on `FILE` until stdin ends")
 	_ = cmd.Flags().MarkHidden("hold-lock") // it exists: the line above defines it
 	return cmd
 }
 
-func (a *app) doctor(ctx context.Context, o doctorOptions) error {
-	if o.hold != "" {
-		return doctor.Hold(o.hold, a.stdin, a.stdout)
-	}
-	if o.json {
-		a.global.output = formatJSON
-	}
-	r, err := ops.Doctor(ctx, a.env(), ops.DoctorRequest{Fix: o.fix})
-	if err != nil {
-		return err
-	}
-	return cmp.Or(a.printFindings(r.Findings), exitWith(int(r.Verdict)))
-}
-
+// printFindings prints the findings, and then what to do about each that is not ok.
 func (a *app) printFindings(findings []doctor.Finding) error {
-	if a.global.output != formatTable {
-		return a.print(findings)
-	}
 	table := render.NewTable(a.palette(), "CHECK", "LEVEL", "FINDING")
 	table.Wrap = true
-	hidden := 0
 	for _, f := range findings {
-		if a.global.quiet && f.Level == doctor.OK {
-			hidden++
-			continue
+		if !a.global.quiet || f.Level != doctor.OK {
+			table.Cells(render.Cell{Text: f.Name}, render.Cell{Text: string(f.Level), Color: levelColor(f.Level)}, render.Cell{Text: clean(f.Detail)})
 		}
-		table.Cells(render.Cell{Text: f.Name}, render.Cell{Text: string(f.Level), Color: levelColor(f.Level)},
-			render.Cell{Text: clean(f.Detail)})
 	}
-	if hidden == len(findings) {
-		return nil
+	err := table.Write(a.stdout)
+	fixable := false
+	for _, f := range findings {
+		if f.Level != doctor.OK && f.Fix != "" {
+			fixable = fixable || f.Fixable
+			a.printf("\n%s: %s\n  %s\n", f.Name, clean(f.Detail), clean(f.Fix))
+		}
 	}
-	if err := table.Write(a.stdout); err != nil {
-		return err
+	if fixable {
+		a.printf("\n\"reconcile doctor --fix\" repairs what it can.\n")
 	}
-	return a.printAdvice(findings)
+	return err
 }
 
 func levelColor(l doctor.Level) render.Color {
@@ -89,25 +75,6 @@ func levelColor(l doctor.Level) render.Color {
 		return render.Yellow
 	}
 	return render.Green
-}
-
-// printAdvice prints what to do about each finding that is not ok.
-func (a *app) printAdvice(findings []doctor.Finding) error {
-	fixable := false
-	for _, f := range findings {
-		if f.Level == doctor.OK || f.Fix == "" {
-			continue
-		}
-		fixable = fixable || f.Fixable
-		if _, err := fmt.Fprintf(a.stdout, "\n%s: %s\n  %s\n", f.Name, clean(f.Detail), clean(f.Fix)); err != nil {
-			return err
-		}
-	}
-	if fixable {
-		_, err := io.WriteString(a.stdout, "\n\"reconcile doctor --fix\" repairs what it can.\n")
-		return err
-	}
-	return nil
 }
 
 func newAllowCmd(a *app) *cobra.Command {
@@ -133,7 +100,12 @@ checks for the checks of any project.`,
 		Args:    arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			q.Dir = a.project
-			return a.allow(cmd.Context(), q)
+			r, err := ops.Allow(cmd.Context(), a.env(), q)
+			if err == nil && q.Remove != "" {
+				a.note("%s is not allowed any more", q.Remove)
+				return nil
+			}
+			return a.result(r, err, func() error { return a.printAllowed(&r, q.List) })
 		},
 	}
 	cmd.Flags().BoolVar(&q.List, "list", false, "only show the addresses, and whether they are allowed")
@@ -142,32 +114,17 @@ checks for the checks of any project.`,
 	return cmd
 }
 
-func (a *app) allow(ctx context.Context, q ops.AllowRequest) error {
-	r, err := ops.Allow(ctx, a.env(), q)
-	switch {
-	case err != nil:
-		return err
-	case q.Remove != "":
-		a.note("%s is not allowed any more", q.Remove)
-		return nil
-	case a.global.output != formatTable:
-		return a.print(r)
+func (a *app) printAllowed(r *ops.AllowResult, only bool) error {
+	may := map[bool]string{true: "may run", false: "may not run"}
+	a.note("the checks of %s %s", r.Folder, may[r.Checks])
+	err := a.table(len(r.Destinations), "the settings, agents and DAGs send data to no address", func(i int) []string {
+		d := r.Destinations[i]
+		return []string{d.Setting, clean(d.URL), cmp.Or(d.Variable, clean(d.File), "-"), d.Sends, map[bool]string{true: "yes", false: "no"}[d.Allowed]}
+	}, "SETTING", "ADDRESS", "KEY", "SENDS", "ALLOWED")
+	if !only && len(r.Destinations) > 0 {
+		a.note("wrote %s", r.File)
 	}
-	allowed := map[bool]string{true: "may run", false: "may not run"}
-	a.note("the checks of %s %s", r.Folder, allowed[r.Checks])
-	if len(r.Destinations) == 0 {
-		a.note("the settings, agents and DAGs send data to no address")
-		return nil
-	}
-	table := render.NewTable(a.palette(), "SETTING", "ADDRESS", "KEY", "SENDS", "ALLOWED")
-	for _, d := range r.Destinations {
-		table.Row(d.Setting, clean(d.URL), cmp.Or(d.Variable, clean(d.File), "-"), d.Sends, map[bool]string{true: "yes", false: "no"}[d.Allowed])
-	}
-	if err := table.Write(a.stdout); err != nil || q.List {
-		return err
-	}
-	a.note("wrote %s", r.File)
-	return nil
+	return err
 }
 
 func newMergeDriverCmd(a *app) *cobra.Command {
@@ -191,7 +148,14 @@ merge failed: then OURS is unchanged, and git reports an error instead of a conf
 				}
 				return ops.InstallMergeDriver(cmd.Context(), a.env())
 			}
-			return a.mergeFiles(cmd.Context(), ops.MergeRequest{Base: args[0], Ours: args[1], Theirs: args[2]})
+			conflicts, err := ops.MergeFiles(cmd.Context(), a.env(), ops.MergeRequest{Base: args[0], Ours: args[1], Theirs: args[2]})
+			switch {
+			case err != nil:
+				return &driverError{err}
+			case conflicts:
+				return fmt.Errorf("%w, and their texts have conflicts: settle them by hand", merge.ErrNoJSON)
+			}
+			return nil
 		},
 	}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -202,16 +166,4 @@ merge failed: then OURS is unchanged, and git reports an error instead of a conf
 	}
 	cmd.Flags().BoolVar(&install, "install", false, "configure the tree and this clone")
 	return cmd
-}
-
-// mergeFiles is the command that git calls.
-func (a *app) mergeFiles(ctx context.Context, q ops.MergeRequest) error {
-	conflicts, err := ops.MergeFiles(ctx, a.env(), q)
-	if err != nil {
-		return &driverError{err}
-	}
-	if conflicts {
-		return fmt.Errorf("%w, and their texts have conflicts: settle them by hand", merge.ErrNoJSON)
-	}
-	return nil
 }

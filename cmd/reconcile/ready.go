@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
-	"reconcile.dev/reconcile/controllers/threads"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -33,7 +31,13 @@ there is none, it prints a note, and null with -o json. Claimed items are listed
 			if q.Issue = issue.pointer(); claim {
 				return a.claim(cmd.Context(), *q)
 			}
-			return a.ready(cmd.Context(), *q)
+			items, err := ops.Ready(cmd.Context(), a.env(), *q)
+			return a.result(items, err, func() error {
+				if len(items) == 0 {
+					a.note("nothing is ready")
+				}
+				return render.ReadyTable(a.stdout, a.palette(), items, q.Taken, a.now())
+			})
 		},
 	}
 	f := cmd.Flags()
@@ -47,16 +51,6 @@ there is none, it prints a note, and null with -o json. Claimed items are listed
 	return cmd
 }
 
-func (a *app) ready(ctx context.Context, q ops.ReadyRequest) error {
-	items, err := ops.Ready(ctx, a.env(), q)
-	return a.result(items, err, func() error {
-		if len(items) == 0 {
-			a.note("nothing is ready")
-		}
-		return render.ReadyTable(a.stdout, a.palette(), items, q.Taken, a.now())
-	})
-}
-
 func (a *app) claim(ctx context.Context, q ops.ReadyRequest) error {
 	r, err := ops.Claim(ctx, a.env(), q)
 	if err != nil && r.Item == nil {
@@ -65,15 +59,14 @@ func (a *app) claim(ctx context.Context, q ops.ReadyRequest) error {
 	for _, it := range r.Unroutable {
 		a.note("%s is not assigned: %s", it.Name, it.Message)
 	}
-	switch {
-	case a.global.output != formatTable:
-		return errors.Join(a.print(r.Item), err)
-	case r.Item == nil:
-		a.note("nothing is ready for %s", r.Agent)
+	return errors.Join(err, a.result(r.Item, nil, func() error {
+		if r.Item == nil {
+			a.note("nothing is ready for %s", r.Agent)
+		} else {
+			a.printf("%s: %s\n", r.Item.Name, render.Line(r.Item.Task))
+		}
 		return nil
-	}
-	_, failed := fmt.Fprintf(a.stdout, "%s: %s\n", r.Item.Name, render.Line(r.Item.Task))
-	return errors.Join(failed, err)
+	}))
 }
 
 func newHookCmd(a *app) *cobra.Command {
@@ -85,12 +78,7 @@ and prints information for the agent: what blocks it, answers to its questions, 
 start, the recall of earlier work. An end releases what the agent claimed for the issue with "reconcile ready --claim", and
 captures what it learned.`,
 		Example: "  reconcile hook start --agent engineer --issue 42",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return badUsage("reconcile hook needs start or finish; for example: %s", strings.TrimSpace(cmd.Example))
-			}
-			return badUsage("there is no hook %q%s", args[0], schemas.DidYouMean(args[0], []string{"start", "finish"}))
-		},
+		RunE:    noSubcommand,
 	}
 	cmd.AddCommand(
 		newHookPhaseCmd(a, "start", "Report that an agent starts work on an issue", false),
@@ -111,7 +99,11 @@ func newHookPhaseCmd(a *app, name, short string, finish bool) *cobra.Command {
 				text := a.textFrom(cmd.Context(), transcript)
 				q.Transcript = &text
 			}
-			return a.hook(cmd.Context(), *q)
+			r, err := ops.Hook(cmd.Context(), a.env(), *q)
+			if err != nil {
+				return err
+			}
+			return errors.Join(a.printHook(r), exitWith(int(r.Verdict)))
 		},
 	}
 	f := cmd.Flags()
@@ -136,82 +128,24 @@ memory, and the exit code is 75.`
 	return cmd
 }
 
-func (a *app) hook(ctx context.Context, q ops.HookRequest) error {
-	r, err := ops.Hook(ctx, a.env(), q)
-	if err != nil {
-		return err
-	}
-	return errors.Join(a.printHook(r), exitWith(int(r.Verdict)))
-}
-
 func (a *app) printHook(r ops.HookResult) error {
 	if r.Outcome == schemas.OutcomeDone {
 		for _, c := range r.Blocked {
 			a.note("warning: %s ends its work while its blocking question %s is open", r.Agent, c.ID)
 		}
 	}
-	if a.global.output != formatTable {
-		return a.print(r)
-	}
-	_, err := fmt.Fprint(a.stdout, render.Text(hookText(r)))
-	return err
-}
-
-// hookText is the information for the agent, with a paragraph for each question.
-func hookText(r ops.HookResult) string {
-	var b strings.Builder
-	about := "no issue"
-	if r.Issue > 0 {
-		about = fmt.Sprintf("issue %d", r.Issue)
-	}
-	fmt.Fprintf(&b, "%s: %s, %s\n", r.Agent, strings.ToLower(r.Outcome), about)
-	for i := range r.Blocked {
-		fmt.Fprintf(&b, "\n%s\n", threads.BlockedLine(&r.Blocked[i]))
-		turnText(&b, "Q", lastTurn(&r.Blocked[i], schemas.TurnQuestion))
-	}
-	for i := range r.Abandoned {
-		c := &r.Abandoned[i]
-		fmt.Fprintf(&b, "\nABANDONED: Clarification %s: %s\n", c.ID, c.Topic)
-		turnText(&b, "Q", lastTurn(c, schemas.TurnQuestion))
-		fmt.Fprintf(&b, "  It was asked about another issue, and nobody waits for the answer any more. Where it still matters, ask "+
-			"again with \"reconcile clarify ask\".\n")
-	}
-	for i := range r.Answered {
-		c := &r.Answered[i]
-		fmt.Fprintf(&b, "\n%s %s: %s\n", c.ID, c.Status, c.Topic)
-		turnText(&b, "Q", lastTurn(c, schemas.TurnQuestion))
-		turnText(&b, "A", lastTurn(c, schemas.TurnAnswer, schemas.TurnResolution))
-	}
-	for i := range r.Asked {
-		c := &r.Asked[i]
-		fmt.Fprintf(&b, "\n%s asked by %s: %s\n", c.ID, c.From, c.Topic)
-		turnText(&b, "Q", lastTurn(c, schemas.TurnQuestion))
-		fmt.Fprintf(&b, "  reconcile clarify answer %s TEXT\n", c.ID)
-	}
-	if r.Memory != "" {
-		b.WriteString("\n" + strings.TrimRight(r.Memory, "\n") + "\n")
-	}
-	if l := r.Learned; l != nil && l.Path != "" {
-		b.WriteString("\n" + l.String() + "\n")
-	}
-	return b.String()
-}
-
-// lastTurn returns the latest turn of one of the types, or nil.
-func lastTurn(c *schemas.Clarification, types ...string) *schemas.ClarificationTurn {
-	for i := range slices.Backward(c.Thread) {
-		if slices.Contains(types, c.Thread[i].Type) {
-			return &c.Thread[i]
+	return a.result(r, nil, func() error {
+		about, rest := "no issue", ""
+		if r.Issue > 0 {
+			about = fmt.Sprintf("issue %d", r.Issue)
 		}
-	}
-	return nil
-}
-
-// turnText writes the text of a turn, indented, so that it cannot be mistaken for a line of the report.
-func turnText(b *strings.Builder, mark string, t *schemas.ClarificationTurn) {
-	if t == nil {
-		return
-	}
-	body := strings.Join(strings.Split(strings.TrimSpace(t.Body), "\n"), "\n     ")
-	fmt.Fprintf(b, "  %s: %s\n", mark, body)
+		if r.Memory != "" {
+			rest = "\n" + strings.TrimRight(r.Memory, "\n") + "\n"
+		}
+		if l := r.Learned; l != nil && l.Path != "" {
+			rest += "\n" + l.String() + "\n"
+		}
+		a.printf("%s", clean(fmt.Sprintf("%s: %s, %s\n%s%s", r.Agent, strings.ToLower(r.Outcome), about, r.Brief.Text(), rest)))
+		return nil
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -114,13 +115,18 @@ func menu() []item {
 	unlisted := func(build func(*app) *cobra.Command) func(*app) *cobra.Command {
 		return func(a *app) *cobra.Command { return hidden(build(a)) }
 	}
-	former := func(build func(*app) *cobra.Command, now string) func(*app) *cobra.Command {
-		return func(a *app) *cobra.Command { return a.renamed(build(a), now) }
+	verb := func(v ops.Verb) func(*app) *cobra.Command {
+		return func(a *app) *cobra.Command { return newVerbCmd(a, v) }
+	}
+	resume := func(a *app) *cobra.Command {
+		cmd := newVerbCmd(a, ops.Verbs[slices.IndexFunc(ops.Verbs, func(v ops.Verb) bool { return v.Name == schemas.VerbResume })])
+		cmd.ValidArgsFunction = a.completeNamesOf(schemas.SessionKind)
+		return cmd
 	}
 	items := []item{
 		{groupMain, "run", newRunCmd}, {groupMain, "plan", newPlanCmd}, {groupMain, "validate", newValidateCmd},
 		{groupLook, "get", newGetCmd}, {groupLook, "describe", newDescribeCmd},
-		{groupLook, "history", former(newHistoryCmd, "describe --history")}, {groupLook, "wait", newWaitCmd},
+		{groupLook, "history", former("history", newDescribeCmd, "history")}, {groupLook, "wait", newWaitCmd},
 		{groupLook, "graph", newGraphCmd}, {groupLook, "logs", newLogsCmd}, {groupLook, "prompt", newPromptCmd},
 		{groupLook, "events", newEventsCmd}, {groupLook, "metrics", newMetricsCmd}, {groupLook, "ready", newReadyCmd}, {groupLook, "workspace", newWorkspaceCmd},
 		{groupLook, "state", unlisted(newStateCmd)},
@@ -130,20 +136,31 @@ func menu() []item {
 		{groupCode, "style", newStyleCmd}, {groupCode, "deps", newDepsCmd},
 	}
 	for _, v := range ops.Verbs {
-		items = append(items, item{groupSteer, v.Name, func(a *app) *cobra.Command { return newVerbCmd(a, v) }})
+		items = append(items, item{groupSteer, v.Name, verb(v)})
 	}
 	return append(items, []item{
-		{groupSteer, "start", newStartCmd}, {groupSteer, "task", newTaskCmd}, {groupSteer, "switch", former(newSwitchCmd, "resume --exclusive")},
+		{groupSteer, "start", newStartCmd}, {groupSteer, "task", newTaskCmd}, {groupSteer, "switch", former("switch", resume, "exclusive")},
 		{groupSteer, "hook", unlisted(newHookCmd)},
 		{groupAsk, "clarify", newClarifyCmd}, {groupAsk, "escalate", newEscalateCmd}, {groupAsk, "propose", newProposeCmd},
 		{groupMemory, "memory", newMemoryCmd}, {groupMemory, "fact", unlisted(newFormerFactCmd)}, {groupMemory, "budget", newBudgetCmd},
 		{groupAuthor, "init", newInitCmd}, {groupAuthor, "create", newCreateCmd}, {groupAuthor, "edit", newEditCmd},
 		{groupAuthor, "apply", newApplyCmd}, {groupAuthor, "delete", newDeleteCmd}, {groupAuthor, "explain", newExplainCmd},
-		{groupAuthor, "schema", former(newSchemaCmd, "explain --schema")},
+		{groupAuthor, "schema", former("schema", newExplainCmd, "schema")},
 		{groupProgram, "doctor", newDoctorCmd}, {groupProgram, "allow", newAllowCmd},
-		{groupProgram, "index", former(newIndexCmd, "search index")}, {groupProgram, "merge-driver", unlisted(newMergeDriverCmd)},
+		{groupProgram, "index", func(a *app) *cobra.Command { return a.renamed(newIndexCmd(a), "search index") }}, {groupProgram, "merge-driver", unlisted(newMergeDriverCmd)},
 		{groupProgram, "version", newVersionCmd},
 	}...)
+}
+
+// former is the former name of what is a flag of another command now, for one version.
+func former(name string, build func(*app) *cobra.Command, flag string) func(*app) *cobra.Command {
+	return func(a *app) *cobra.Command {
+		cmd := build(a)
+		now := cmd.Name() + " --" + flag
+		cmd.Use = name + strings.TrimPrefix(cmd.Use, cmd.Name())
+		_ = cmd.Flags().Set(flag, "true") // the command has it
+		return a.renamed(cmd, now)
+	}
 }
 
 func addGroups(root *cobra.Command) {
@@ -179,10 +196,7 @@ func knownShell(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	var names []string
-	for _, c := range cmd.Commands() {
-		names = append(names, c.Name())
-	}
+	names := namesOf(cmd)
 	return badUsage("no completion for %q%s; there is one for %s", args[0], schemas.DidYouMean(args[0], names),
 		strings.Join(names, ", "))
 }

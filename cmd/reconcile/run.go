@@ -1,9 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,7 +12,6 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/state"
 )
 
 // bindRun binds the flags of run, which are also those of the bare command.
@@ -61,56 +60,45 @@ func (a *app) run(ctx context.Context, q ops.RunRequest) error {
 	return a.ended(r)
 }
 
-// reportRun prints the result of a run: the objects, or if there are many those that are not ready, and a summary. A run
+// ended reports a run, and returns its exit code: the objects, or if there are many those that are not ready, and a summary. A run
 // without changes lists only failures.
-func (a *app) reportRun(r ops.RunResult) error {
-	if a.global.output != formatTable {
-		return a.print(r)
-	}
-	if err := a.problems(r.Problems()); err != nil {
-		return err
-	}
-	rows, total := a.listed(&r)
-	if err := render.StandingTable(a.stdout, a.palette(), rows[:min(readiness.MostRows, len(rows))], total); err != nil {
-		return err
-	}
-	if a.global.quiet {
+func (a *app) ended(r ops.RunResult) error {
+	err := a.result(r, nil, func() error {
+		if err := a.problems(r.Problems()); err != nil {
+			return err
+		}
+		rows, total := r.Listed(a.global.quiet)
+		if err := render.StandingTable(a.stdout, a.palette(), rows, total); err != nil || a.global.quiet {
+			return err
+		}
+		if r.Total == 0 {
+			a.note("%s", a.noObjects())
+			return nil
+		}
+		a.printWrapped(r.Summary())
+		a.waits(r.Waits)
 		return nil
-	}
-	if r.Total == 0 {
-		a.note("%s", a.noObjects())
-		return nil
-	}
-	if err := a.printWrapped(summary(&r)); err != nil {
-		return err
-	}
-	return a.waits(r.Waits)
+	})
+	return cmp.Or(err, r.Busy, exitWith(int(r.Verdict)))
 }
 
-// ended reports a run, and returns its exit code.
-func (a *app) ended(r ops.RunResult) error {
-	if err := a.reportRun(r); err != nil {
+// acted is the end of an operation that may have run the tree.
+func (a *app) acted(r *ops.RunResult, err error) error {
+	if err != nil || r == nil {
 		return err
 	}
-	if r.Busy != nil {
-		return r.Busy
-	}
-	return exitWith(int(r.Verdict))
+	return a.ended(*r)
 }
 
 // waits prints the actions that people have to take.
-func (a *app) waits(lines []string) error {
+func (a *app) waits(lines []string) {
 	const most = 10
 	for _, line := range lines[:min(most, len(lines))] {
-		if err := a.printWrapped(render.Line(line)); err != nil {
-			return err
-		}
+		a.printWrapped(render.Line(line))
 	}
-	if len(lines) <= most {
-		return nil
+	if len(lines) > most {
+		a.printf("… and %d more; \"reconcile ready\" lists them\n", len(lines)-most)
 	}
-	_, err := fmt.Fprintf(a.stdout, "… and %d more; \"reconcile ready\" lists them\n", len(lines)-most)
-	return err
 }
 
 // noObjects suggests what to do in a tree without objects.
@@ -118,138 +106,21 @@ func (a *app) noObjects() string {
 	return fmt.Sprintf("no objects in %s yet; \"reconcile init --example\" creates an example", a.global.dir)
 }
 
-// listed selects the objects that a run lists, the first of how many.
-func (a *app) listed(r *ops.RunResult) (rows []readiness.Row, total int) {
-	if a.global.quiet {
-		rows = slices.DeleteFunc(r.Unready, func(row readiness.Row) bool { return row.Waits })
-		return rows, r.Standing.Failed + r.Standing.Invalid
-	}
-	if !r.HasTree() || r.Unchanged || r.Total > readiness.MostRows {
-		return r.Unready, r.Standing.Unready()
-	}
-	for e := range r.Entries() {
-		if readiness.Standing(e).Total() == 1 && (e.HasStatus() || readiness.ExpectsStatus(e)) && !spent(e) {
-			rows = append(rows, readiness.RowOf(e))
-		}
-	}
-	return rows, len(rows)
-}
-
-// spent reports whether an object is an applied action, which the summary after a run leaves out; "get actions" lists it.
-func spent(e *state.Entry) bool {
-	return e.Kind == schemas.ActionKind.Name && readiness.Standing(e).Ready == 1
-}
-
-// warnedOnce leaves of the same warning about files of one kind the first, which says of how many others it is true: an agent without a spec,
-// say, has as many captures as it had runs.
-func warnedOnce(list []schemas.Problem) (out []schemas.Problem) {
-	type warning struct{ kind, code, message string }
-	files, first := map[warning]map[string]bool{}, map[warning]int{}
-	for _, p := range list {
-		w := warning{p.Ref.Kind, p.Code, p.Message}
-		if p.Severity == schemas.Warning {
-			if files[w] == nil {
-				files[w], first[w] = map[string]bool{}, len(out)
-			} else if files[w][p.Path] = true; p.Path != out[first[w]].Path {
-				continue
-			}
-		}
-		out = append(out, p)
-	}
-	for w, others := range files {
-		p := &out[first[w]]
-		if delete(others, p.Path); len(others) > 0 {
-			p.Message += fmt.Sprintf(", also in %s", schemas.Count(len(others), "other file"))
-		}
-	}
-	return out
-}
-
-// problems prints the problems of files. Of many it prints the first.
+// problems prints the problems of files, before a result. Of many it prints the first.
 func (a *app) problems(list []schemas.Problem) error {
 	if len(list) == 0 {
 		return nil
 	}
-	more := ""
-	list = warnedOnce(list)
-	if len(list) > readiness.MostRows {
-		more = fmt.Sprintf("… and %d more; \"reconcile validate\" lists them\n", len(list)-readiness.MostRows)
-		list = list[:readiness.MostRows]
-	}
-	if err := render.Problems(a.stdout, a.palette(), list); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(a.stdout, more)
+	err := render.FirstProblems(a.stdout, a.palette(), list, readiness.MostRows)
+	a.printf("\n")
 	return err
 }
 
 // printWrapped prints a sentence, wrapped at words on a terminal.
-func (a *app) printWrapped(text string) error {
+func (a *app) printWrapped(text string) {
 	lines := []string{text}
 	if width := a.palette().Width; width > 0 {
 		lines = render.Wrap(text, width)
 	}
-	_, err := fmt.Fprintln(a.stdout, strings.Join(lines, "\n"))
-	return err
-}
-
-// summary returns, for example, "12 of 13 objects ready (1 session, 12 dags), 1 waiting; 4 runs, 3 files written".
-func summary(r *ops.RunResult) string {
-	s := fmt.Sprintf("%d of %s ready (%s)", r.Ready, render.Plural(r.Total, "object"), kindCounts(r))
-	for _, part := range []struct {
-		n    int
-		word string
-	}{{r.Standing.Waiting, "waiting"}, {r.Standing.Failed, "failed"}, {r.Standing.Invalid, "invalid"}} {
-		if part.n > 0 {
-			s += fmt.Sprintf(", %d %s", part.n, part.word)
-		}
-	}
-	if s += "; " + activity(r); r.MemoryBusy {
-		s += "; the memory waits for a lock"
-	}
-	return s
-}
-
-// activity describes what a run did.
-func activity(r *ops.RunResult) string {
-	switch {
-	case r.Unchanged:
-		return "nothing changed since the last run"
-	case r.Ran == 0 && r.Wrote == 0 && r.Commit == "":
-		return "nothing to do" + exchanged(r)
-	}
-	s := render.Plural(r.Ran, "run") + ", " + render.Plural(r.Wrote, "file") + " written"
-	if r.Commit != "" {
-		s += ", committed as " + r.Commit[:min(len(r.Commit), 10)]
-	}
-	return s + exchanged(r)
-}
-
-// exchanged describes what a run pushed and pulled.
-func exchanged(r *ops.RunResult) string {
-	var s string
-	switch {
-	case r.Sent && r.Commit != "":
-		s = " and pushed"
-	case r.Sent:
-		s = ", pushed earlier commits"
-	}
-	if r.Pulled {
-		s += ", pulled commits of others"
-	}
-	return s
-}
-
-// kindCounts lists the kinds with their counts.
-func kindCounts(r *ops.RunResult) string {
-	var parts []string
-	for _, c := range r.Objects {
-		k, _ := kinds().Find(c.Kind)
-		word := k.Plural
-		if c.Total == 1 {
-			word = k.Singular()
-		}
-		parts = append(parts, fmt.Sprintf("%d %s", c.Total, word))
-	}
-	return strings.Join(parts, ", ")
+	a.printf("%s\n", strings.Join(lines, "\n"))
 }

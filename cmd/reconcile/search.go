@@ -148,16 +148,13 @@ func newSearchEvalCmd(a *app) *cobra.Command {
 func (a *app) searchEval(ctx context.Context, q ops.SearchEvalRequest) error {
 	r, err := ops.SearchEval(ctx, a.env(), q)
 	return a.result(r, err, func() error {
-		t := render.NewTable(a.palette(), "BY", "MRR@10", "RECALL@10")
-		for _, by := range r.Rankings {
-			t.Row(by.By, fmt.Sprintf("%.4f", by.MRR10), fmt.Sprintf("%.4f", by.Recall10))
-		}
-		if err := t.Write(a.stdout); err != nil {
-			return err
-		}
-		fmt.Fprintf(a.stdout, "\n%s, %s of %s below %s\n", render.GroupedPlural(r.Questions, "question"),
-			render.GroupedPlural(r.Functions, "function"), render.GroupedPlural(r.Files, "file"), clean(r.Folder))
-		return nil
+		err := a.table(len(r.Rankings), "", func(i int) []string {
+			by := r.Rankings[i]
+			return []string{by.By, fmt.Sprintf("%.4f", by.MRR10), fmt.Sprintf("%.4f", by.Recall10)}
+		}, "BY", "MRR@10", "RECALL@10")
+		a.printf("\n%s, %s of %s below %s\n", render.GroupedPlural(r.Questions, "question"), render.GroupedPlural(r.Functions, "function"),
+			render.GroupedPlural(r.Files, "file"), clean(r.Folder))
+		return err
 	})
 }
 

@@ -35,64 +35,41 @@ until one of them, or the configuration, changes.
 			if len(q.Check) > 0 && len(args) > 0 {
 				return badUsage("--check takes the language of each file; leave out %q", args[0])
 			}
-			return a.style(cmd.Context(), q)
+			r, err := ops.Style(cmd.Context(), a.env(), q)
+			err = a.result(r, err, func() error { return a.printStyle(q, r) })
+			if err == nil && len(r.Differences) > 0 {
+				err = exitWith(exitNotReady)
+			}
+			return err
 		},
 	}
 	cmd.Flags().StringArrayVar(&q.Check, "check", nil, "compare `FILE` with the style of the project; may be repeated")
 	return cmd
 }
 
-func (a *app) style(ctx context.Context, q ops.StyleRequest) error {
-	r, err := ops.Style(ctx, a.env(), q)
-	if err := a.result(r, err, func() error { return a.styleTable(q, r) }); err != nil {
-		return err
-	}
-	if len(r.Differences) > 0 {
-		return exitWith(exitNotReady)
-	}
-	return nil
-}
-
-func (a *app) styleTable(q ops.StyleRequest, r *ops.StyleResult) error {
-	if len(q.Check) > 0 {
-		for _, d := range r.Differences {
-			name := d.Name
-			if name != "" {
-				name = " of " + name
-			}
-			if _, err := fmt.Fprintf(a.stdout, "%s:%d: %s%s: %s; the project has %s\n", clean(d.File), d.Line, d.Aspect, clean(name), d.Is, d.Wanted); err != nil {
-				return err
-			}
+func (a *app) printStyle(q ops.StyleRequest, r *ops.StyleResult) error {
+	for _, d := range r.Differences {
+		name := d.Name
+		if name != "" {
+			name = " of " + name
 		}
+		a.printf("%s:%d: %s%s: %s; the project has %s\n", clean(d.File), d.Line, d.Aspect, clean(name), d.Is, d.Wanted)
+	}
+	switch {
+	case len(q.Check) > 0:
 		return nil
-	}
-	if len(r.Styles) == 0 {
-		if q.Language == "" {
-			a.note("there is no source code of a language that is looked for; name the language to see how its lines are indented: reconcile style LANGUAGE")
-			return nil
-		}
+	case len(r.Styles) == 0 && q.Language == "":
+		a.note("there is no source code of a language that is looked for; name the language to see how its lines are indented: reconcile style LANGUAGE")
+	case len(r.Styles) == 0:
 		a.note("there is no source code of that language")
-		return nil
 	}
-	t := render.NewTable(a.palette(), "LANGUAGE", "ASPECT", "VALUE", "SHARE", "SAMPLES", "EXAMPLE", "DECLARED")
-	for _, s := range r.Styles {
-		for _, c := range s.Rows() {
-			share := "-"
-			if c.Samples > 0 {
-				share = fmt.Sprintf("%.0f%%", 100*c.Share)
-			}
-			t.Row(s.Language, c.Name, c.Value, share, fmt.Sprint(c.Samples), c.Example, c.Declared)
-		}
-	}
-	if err := t.Write(a.stdout); err != nil {
-		return err
-	}
+	err := render.StylesTable(a.palette(), r.Styles).Write(a.stdout)
 	for _, s := range r.Styles {
 		if n := s.Files - s.Parsed; n > 0 {
 			a.note("%s: the names and patterns of %s of %d were found line by line, without a parser", s.Language, schemas.Count(n, "file"), s.Files)
 		}
 	}
-	return nil
+	return err
 }
 
 func newDepsCmd(a *app) *cobra.Command {
@@ -128,30 +105,23 @@ func (a *app) deps(ctx context.Context, q ops.DepsRequest) error {
 		}
 	}
 	return a.result(r, err, func() error {
-		if len(r.Dependencies) == 0 {
-			a.note("no dependencies were found")
-			return nil
-		}
-		t := render.NewTable(a.palette(), "NAME", "ECOSYSTEM", "VERSION", "LOCKED", "STATE", "DEV", "USES", "MANIFEST", "NOTES")
-		for _, d := range r.Dependencies {
-			dev := ""
-			if d.DevOnly {
-				dev = "dev"
-			}
-			t.Row(d.Name, d.Ecosystem, d.Version, d.Locked, d.State, dev, fmt.Sprint(len(d.UsedIn)), d.Manifest, strings.Join(d.Warnings, "; "))
-		}
-		if err := t.Write(a.stdout); err != nil || q.Name == "" {
+		err := a.table(len(r.Dependencies), "no dependencies were found", func(i int) []string {
+			d := r.Dependencies[i]
+			return []string{d.Name, d.Ecosystem, d.Version, d.Locked, d.State, map[bool]string{true: "dev"}[d.DevOnly], fmt.Sprint(len(d.UsedIn)), d.Manifest,
+				strings.Join(d.Warnings, "; ")}
+		}, "NAME", "ECOSYSTEM", "VERSION", "LOCKED", "STATE", "DEV", "USES", "MANIFEST", "NOTES")
+		if q.Name == "" {
 			return err
 		}
 		for _, d := range r.Dependencies {
 			for _, at := range d.UsedIn {
-				fmt.Fprintf(a.stdout, "  %s\n", clean(at))
+				a.printf("  %s\n", clean(at))
 			}
 			for _, api := range d.CommonAPIs {
-				fmt.Fprintf(a.stdout, "  %s %d\n", clean(api.Name), api.Uses)
+				a.printf("  %s %d\n", clean(api.Name), api.Uses)
 			}
 		}
-		return nil
+		return err
 	})
 }
 
@@ -174,13 +144,27 @@ repeated, once for each PATH.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Paths = args
 			for _, p := range proposed {
-				text, err := a.proposal("--proposed", p)
+				text, err := a.read("--proposed", p, streamSize)
 				if err != nil {
 					return err
 				}
 				q.Proposed = append(q.Proposed, text)
 			}
-			return a.preview(cmd.Context(), q)
+			q.Raw = a.global.output == formatDiff
+			c, err := ops.Preview(cmd.Context(), a.env(), q)
+			if err == nil && q.Raw {
+				for i := range c.Files {
+					a.printf("%s", c.Files[i].Diff)
+				}
+				return nil
+			}
+			return a.result(c, err, func() error {
+				if len(c.Files) == 0 {
+					a.note("nothing changes")
+					return nil
+				}
+				return render.Preview(a.stdout, a.palette(), c)
+			})
 		},
 	}
 	f := cmd.Flags()
@@ -190,24 +174,4 @@ repeated, once for each PATH.`,
 	f.StringArrayVar(&proposed, "proposed", nil, "compare with the text in `FILE` that the path would get, - is the standard input; may be repeated")
 	a.outputFlag(cmd, f, formatTable, formatJSON, formatYAML, formatDiff)
 	return cmd
-}
-
-func (a *app) preview(ctx context.Context, q ops.PreviewRequest) error {
-	q.Raw = a.global.output == formatDiff
-	c, err := ops.Preview(ctx, a.env(), q)
-	if err == nil && q.Raw {
-		for i := range c.Files {
-			if _, err = fmt.Fprint(a.stdout, c.Files[i].Diff); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return a.result(c, err, func() error {
-		if len(c.Files) == 0 {
-			a.note("nothing changes")
-			return nil
-		}
-		return render.Preview(a.stdout, a.palette(), c)
-	})
 }

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -55,9 +55,18 @@ is killed, but is not lost. In a run the command is refused: an agent does not a
 				return err
 			}
 			if q.Verb == ops.VerbQuery {
-				return a.queryTask(cmd.Context(), q.Name)
+				v, err := ops.QueryTask(cmd.Context(), a.env(), q.Name)
+				return a.result(v, err, func() error { return render.Task(a.stdout, &v) })
 			}
-			return a.task(cmd.Context(), q)
+			r, err := ops.Task(cmd.Context(), a.env(), q)
+			if r.Path == "" {
+				return err
+			}
+			printed := a.result(r, nil, func() error {
+				a.printf("%s: %s\n", r.Node, r.Note)
+				return nil
+			})
+			return a.acted(r.Run, cmp.Or(err, printed))
 		},
 		ValidArgsFunction: a.completeTasks,
 	}
@@ -68,35 +77,6 @@ is killed, but is not lost. In a run the command is refused: an agent does not a
 	f.BoolVar(&q.NoRun, "no-run", false, "only write the action; the next run applies it")
 	f.DurationVar(&q.Wait, "wait", 0, "wait for at most this `TIME` until the text has arrived, and print the receipt")
 	return cmd
-}
-
-func (a *app) task(ctx context.Context, q ops.TaskRequest) error {
-	r, err := ops.Task(ctx, a.env(), q)
-	if r.Path == "" {
-		return err
-	}
-	if a.global.output != formatTable {
-		if printed := a.print(r); err == nil {
-			err = printed
-		}
-	} else {
-		fmt.Fprintf(a.stdout, "%s: %s\n", r.Node, r.Note)
-	}
-	if err == nil && r.Run != nil {
-		err = a.ended(*r.Run)
-	}
-	return err
-}
-
-func (a *app) queryTask(ctx context.Context, name string) error {
-	v, err := ops.QueryTask(ctx, a.env(), name)
-	if err != nil {
-		return err
-	}
-	if a.global.output != formatTable {
-		return a.print(v)
-	}
-	return render.Task(a.stdout, &v)
 }
 
 // completeTasks completes NAME and the verb.
@@ -212,12 +192,6 @@ func (a *app) propose(ctx context.Context, q ops.ProposeRequest) error {
 	if err != nil {
 		return err
 	}
-	if a.global.output != formatTable {
-		if err := a.print(r); err != nil {
-			return err
-		}
-		return exitWith(int(r.Verdict))
-	}
 	text := "planchange/" + r.Name
 	switch {
 	case r.Phase != "" || r.Message != "":
@@ -227,8 +201,9 @@ func (a *app) propose(ctx context.Context, q ops.ProposeRequest) error {
 	default:
 		text += ": the next run takes it"
 	}
-	if _, err := fmt.Fprintln(a.stdout, strings.ReplaceAll(text, ": : ", ": ")); err != nil {
-		return err
-	}
-	return exitWith(int(r.Verdict))
+	err = a.result(r, nil, func() error {
+		a.printf("%s\n", strings.ReplaceAll(text, ": : ", ": "))
+		return nil
+	})
+	return cmp.Or(err, exitWith(int(r.Verdict)))
 }

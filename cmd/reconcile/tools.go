@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +16,6 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers/checks"
-	"reconcile.dev/reconcile/controllers/tools"
 )
 
 func newToolsCmd(a *app) *cobra.Command {
@@ -91,15 +91,10 @@ func (a *app) installTools(ctx context.Context, q ops.InstallToolsRequest) error
 		r, err = install()
 	}
 	return a.result(r, err, func() error {
-		if len(r.Installed) == 0 {
-			a.note("nothing is to be installed")
-			return nil
-		}
-		table := render.NewTable(a.palette(), "TOOL", "VERSION", "PROVED", "PROGRAM")
-		for _, t := range r.Installed {
-			table.Row(t.Tool, t.Says, cmp.Or(strings.Join(t.Proved, ", "), "-"), clean(t.Program))
-		}
-		return table.Write(a.stdout)
+		return a.table(len(r.Installed), "nothing is to be installed", func(i int) []string {
+			t := r.Installed[i]
+			return []string{t.Tool, t.Says, cmp.Or(strings.Join(t.Proved, ", "), "-"), clean(t.Program)}
+		}, "TOOL", "VERSION", "PROVED", "PROGRAM")
 	})
 }
 
@@ -131,7 +126,7 @@ func (a *app) chooseTool(ctx context.Context, q ops.ChooseToolRequest) error {
 		if err != nil {
 			return err
 		}
-		a.note("%s", optionLines(options))
+		a.note("%s", render.ToolOptions(options))
 		if !isTerminal(a.stdin) || !isTerminal(a.stderr) {
 			return badUsage("name one of these tools")
 		}
@@ -145,45 +140,23 @@ func (a *app) chooseTool(ctx context.Context, q ops.ChooseToolRequest) error {
 	return a.result(r, err, func() error { return nil })
 }
 
-// optionLines are a line for each tool that may be chosen.
-func optionLines(all []tools.Option) string {
-	var lines []string
-	for _, o := range all {
-		line := "  " + o.Tool
-		if o.Recommended {
-			line += " (recommended)"
-		}
-		if len(o.Pros) > 0 {
-			line += "  + " + strings.Join(o.Pros, ", ")
-		}
-		if len(o.Cons) > 0 {
-			line += "  - " + strings.Join(o.Cons, ", ")
-		}
-		lines = append(lines, line)
-	}
-	return strings.Join(lines, "\n")
-}
-
 func (a *app) tools(ctx context.Context, q ops.ToolsRequest, ask bool) error {
-	var r *ops.ToolsResult
-	var err error
+	find := ops.Tools
 	if ask {
-		r, err = ops.AskTools(ctx, a.env(), q)
-	} else {
-		r, err = ops.Tools(ctx, a.env(), q)
+		find = ops.AskTools
 	}
+	r, err := find(ctx, a.env(), q)
 	wide := a.global.output == formatWide
 	switch {
 	case err != nil:
 		return err
 	case a.global.output == formatName:
-		var names []string
+		names := map[string]bool{}
 		for _, t := range r.Tools {
-			names = append(names, t.Tool)
+			names[t.Tool] = true
 		}
-		slices.Sort(names)
-		for _, name := range slices.Compact(names) {
-			fmt.Fprintln(a.stdout, name)
+		for _, name := range slices.Sorted(maps.Keys(names)) {
+			a.printf("%s\n", name)
 		}
 		return nil
 	case wide:
@@ -194,36 +167,15 @@ func (a *app) tools(ctx context.Context, q ops.ToolsRequest, ask bool) error {
 			a.note("no tool is known for the files here")
 			return nil
 		}
-		columns := []string{"CATEGORY", "LANGUAGE", "FOLDER", "TOOL", "CONFIDENCE", "INSTALLED", "WHY"}
-		if wide {
-			columns = append(columns, "CHECK", "PROGRAM")
-		}
-		table := render.NewTable(a.palette(), columns...)
-		for _, t := range r.Tools {
-			installed := "no"
-			if t.Program != "" {
-				installed = cmp.Or(t.Version, "yes")
-				if t.Unversioned != "" {
-					installed = "version unknown: " + t.Unversioned
-				}
-			}
-			row := []string{string(t.Category), t.Language, cmp.Or(t.Folder, "."), t.Tool, string(t.Confidence), installed, strings.TrimSpace(t.Why)}
-			if wide {
-				row = append(row, cmp.Or(clean(strings.Join(t.Check, " ")), "-"), cmp.Or(clean(t.Program), "-"))
-			}
-			table.Row(row...)
-		}
-		if err := table.Write(a.stdout); err != nil {
-			return err
-		}
+		err := render.ToolsTable(a.palette(), r.Tools, wide).Write(a.stdout)
 		a.researched(r.Research)
 		for _, o := range r.Undecided {
 			a.note("no configuration or manifest says which %s the project uses for %s: %s is recommended; reconcile tools choose %s %s %s", o.Category, o.Language,
 				o.Options[0].Tool, o.Category, o.Language, o.Options[0].Tool)
 			if wide {
-				a.note("%s", optionLines(o.Options))
+				a.note("%s", render.ToolOptions(o.Options))
 			}
 		}
-		return nil
+		return err
 	})
 }

@@ -99,3 +99,44 @@ func BlockedLine(c *schemas.Clarification) string {
 	}
 	return fmt.Sprintf("BLOCKED: Clarification %s pending from %s", c.ID, c.To)
 }
+
+// Text tells the agent of the questions, in a paragraph for each.
+func (b *Brief) Text() string {
+	var s strings.Builder
+	paragraph := func(c *schemas.Clarification, head, end string, answered bool) {
+		s.WriteString("\n" + head + "\n")
+		writeTurn(&s, "Q", c, schemas.TurnQuestion)
+		if answered {
+			writeTurn(&s, "A", c, schemas.TurnAnswer, schemas.TurnResolution)
+		}
+		s.WriteString(end)
+	}
+	for i := range b.Blocked {
+		paragraph(&b.Blocked[i], BlockedLine(&b.Blocked[i]), "", false)
+	}
+	for i := range b.Abandoned {
+		c := &b.Abandoned[i]
+		paragraph(c, fmt.Sprintf("ABANDONED: Clarification %s: %s", c.ID, c.Topic), "  It was asked about another issue, and nobody waits "+
+			"for the answer any more. Where it still matters, ask again with \"reconcile clarify ask\".\n", false)
+	}
+	for i := range b.Answered {
+		c := &b.Answered[i]
+		paragraph(c, fmt.Sprintf("%s %s: %s", c.ID, c.Status, c.Topic), "", true)
+	}
+	for i := range b.Asked {
+		c := &b.Asked[i]
+		paragraph(c, fmt.Sprintf("%s asked by %s: %s", c.ID, c.From, c.Topic), fmt.Sprintf("  reconcile clarify answer %s TEXT\n", c.ID), false)
+	}
+	return s.String()
+}
+
+// writeTurn writes the latest turn of one of the types, indented, so that it cannot be mistaken for a line of the report.
+func writeTurn(s *strings.Builder, mark string, c *schemas.Clarification, types ...string) {
+	for i := range slices.Backward(c.Thread) {
+		if slices.Contains(types, c.Thread[i].Type) {
+			body := strings.ReplaceAll(strings.TrimSpace(c.Thread[i].Body), "\n", "\n     ")
+			fmt.Fprintf(s, "  %s: %s\n", mark, body)
+			return
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/controllers/ledgers"
+	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -53,6 +54,25 @@ func (c *Thread) StateWord() string {
 		return "refused"
 	}
 	return "new"
+}
+
+// Next suggests the next command; "" for none.
+func (c *Thread) Next() string {
+	switch {
+	case c.Refused():
+		return ""
+	case c.Entry != nil && readiness.IsStalled(c.Entry):
+		return fmt.Sprintf("nothing is taken until %s is put right: %s", c.Entry.Ref, readiness.ConditionOf(c.Entry, schemas.Stalled).Message)
+	case c.Status == "":
+		return "the next run takes it"
+	case c.Status == schemas.ClarificationAnswered:
+		return fmt.Sprintf("ask on or settle it: reconcile clarify question|resolve %s TEXT", c.Title())
+	case c.Status == schemas.ClarificationEscalated:
+		return fmt.Sprintf("a human decides: reconcile clarify resolve %s TEXT", c.Title())
+	case c.Waiting() && c.Human:
+		return fmt.Sprintf("%s answers by: reconcile clarify answer %s TEXT", c.To, c.Title())
+	}
+	return ""
 }
 
 // Stands says in a sentence what the thread waits for.

@@ -269,9 +269,9 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // Call is a request, as shown to people and in journals; it contains no secret.
 type Call struct {
-	Method string
-	Path   string          // with its query, relative to the API's root: "/repos/octo/widgets/issues/42/comments"
-	Body   json.RawMessage // nil: none
+	Method string          `json:"method"`
+	Path   string          `json:"path"`           // with its query, relative to the API's root: "/repos/octo/widgets/issues/42/comments"
+	Body   json.RawMessage `json:"body,omitempty"` // nil: none
 }
 
 // longestBody is the maximum length of a body in String, in bytes.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ import (
 
 // SpecText is a text of one or several YAML documents with specs.
 type SpecText struct {
-	Name string // the name in problems; for a file with the extension of its format
+	Name string // the name in problems, with the extension of its format; without one the text decides; "-": standard input
 	Text []byte
 }
 
@@ -47,7 +48,7 @@ func Apply(ctx context.Context, env Env, q ApplyRequest) ([]SpecChange, error) {
 		return nil, typed(err)
 	}
 	defer s.Close()
-	all, err := decodeAll(t, q.Texts)
+	all, err := decodeAll(t, named(q.Texts))
 	if err != nil {
 		return nil, typed(err)
 	}
@@ -158,6 +159,31 @@ func (p appliedPart) locate(problem schemas.Problem, given string) schemas.Probl
 		problem.Field = strings.Trim(p.from.Field+"."+problem.Field, ".")
 	}
 	return problem
+}
+
+// named adds to names without an extension the one of their format.
+func named(texts []SpecText) []SpecText {
+	texts = slices.Clone(texts)
+	for i := range texts {
+		t := &texts[i]
+		if t.Name == "-" {
+			t.Name = "stdin"
+		}
+		if filepath.Ext(t.Name) == "" {
+			t.Name += formatOf(t.Text)
+		}
+	}
+	return texts
+}
+
+// formatOf is the extension of the format that a text without a name has: JSON starts with a brace and a string or a
+// comment, everything else is YAML.
+func formatOf(text []byte) string {
+	rest, brace := bytes.CutPrefix(bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\uFEFF"))), []byte("{"))
+	if rest = bytes.TrimSpace(rest); brace && len(rest) > 0 && (rest[0] == '"' || rest[0] == '/') {
+		return ".json"
+	}
+	return ".yaml"
 }
 
 // specsIn splits a text into specs. It accepts the output of reconcile get: it removes statuses, and splits lists, also

@@ -48,6 +48,27 @@ type ThreadResult struct {
 	Verdict Code
 }
 
+// NextInRun tells an agent that asked during its run how to continue.
+func (r *ThreadResult) NextInRun() string {
+	if r.Waits {
+		return "end this run now; the node waits for the answer, and runs again with it"
+	}
+	return "go on; the answer comes with a later run"
+}
+
+// Line is the result of a reply, as "CLR-42-001: pending → answered".
+func (r *ThreadResult) Line() string {
+	m, was := &r.Thread, r.Before
+	line := threadState(m.Status)
+	if m.Round > was.Round && m.Open() {
+		line += fmt.Sprintf(" (round %d)", m.Round) // the asking agent continued at once
+	}
+	if was.Status != "" && (was.Status != m.Status || was.Round != m.Round) {
+		line = was.Status + " → " + line
+	}
+	return m.Title() + ": " + line
+}
+
 // Ask asks a question: it writes the ClarificationRequest of an AskRequest, and runs the tree to apply it. Repeating a
 // question returns the same request; a question of a node to an agent that has already answered it is the next round of
 // that thread. Questions that are not allowed are not written. The result is nil if there is no thread, and valid even

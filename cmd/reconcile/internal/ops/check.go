@@ -307,7 +307,7 @@ func (c *Checked) Evidence() *checks.Evidence {
 	if len(c.Checks) == 0 && c.Files != nil && c.Outcome == checks.Unknown {
 		e.Summary = fmt.Sprintf("no tool or test of the project is about the %s that changed", schemas.Count(*c.Files, "file"))
 	}
-	if said := c.MissedText(); said != "" {
+	if said := c.missedText(); said != "" {
 		e.Summary += "; " + said
 	}
 	if c.Files != nil && c.Seconds > checkTime.Seconds() {
@@ -319,8 +319,31 @@ func (c *Checked) Evidence() *checks.Evidence {
 // checkTime is how long the check of a change should take at most.
 const checkTime = 5 * time.Second
 
-// MissedText says at which files no tool looked, and which removed ones none judges; "" without any.
-func (c *Checked) MissedText() string {
+// Summary says in a line what was found, with what was counted.
+func (c *Checked) Summary(counted string) string {
+	switch {
+	case len(c.Checks) == 0 && c.Outcome == checks.Unknown:
+		counted = "no tool of the project checks this; \"reconcile tools\" shows what it has"
+	case len(c.Checks) == 0 && c.Outcome == checks.Passed:
+		counted = "nothing to check"
+	}
+	if c.Files != nil {
+		counted += fmt.Sprintf(" (%s changed)", schemas.Count(*c.Files, "file"))
+	}
+	if said := c.missedText(); said != "" {
+		counted += "; " + said
+	}
+	if s := c.Session; s != nil {
+		counted += fmt.Sprintf("; %d in the %s that session %s changed", s.Found, schemas.Count(len(s.Files), "file"), s.Name)
+		if s.More > 0 {
+			counted += fmt.Sprintf(", and %s of files that the records do not name", schemas.Count(s.More, "change"))
+		}
+	}
+	return counted
+}
+
+// missedText says at which files no tool looked, and which removed ones none judges; "" without any.
+func (c *Checked) missedText() string {
 	var said []string
 	if len(c.Unchecked) > 0 && len(c.Checks) > 0 {
 		said = append(said, "no tool that ran looks at "+schemas.Shorten(c.Unchecked, 3))

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -185,11 +186,21 @@ func checkSecrets(f Statement) error {
 	return nil
 }
 
-// FactsLimit is the maximum size of a file of facts, in bytes.
-const FactsLimit = index.FactsLimit
-
-// ParseFacts parses the data of a file of facts, such as those in state/graph/, to statements.
-func ParseFacts(data []byte) ([]Statement, error) { return index.ParseFacts(data) }
+// ReadFacts reads the statements of a file of facts, such as those in state/graph/, up to the size limit of such files.
+func ReadFacts(from Text) ([]Statement, error) {
+	data, err := io.ReadAll(io.LimitReader(from, index.FactsLimit+1))
+	if err == nil && len(data) > index.FactsLimit {
+		err = fmt.Errorf("%s has more than %d bytes; split it", from.Name, index.FactsLimit)
+	}
+	if err != nil {
+		return nil, typed(err)
+	}
+	all, err := index.ParseFacts(data)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", from.Name, err)
+	}
+	return all, typed(err)
+}
 
 // FactsRequest requests facts.
 type FactsRequest struct {

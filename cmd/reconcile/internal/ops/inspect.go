@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/toolscan"
@@ -208,4 +209,18 @@ func (p *project) unknown(gone string) bool {
 
 func outcomeOrder(o checks.Outcome) int {
 	return slices.Index([]checks.Outcome{checks.Failed, checks.Unknown, checks.Passed}, o)
+}
+
+// Counted is the number of findings by their severity.
+func (r *Inspection) Counted() string {
+	var counts []string
+	for _, s := range checks.Severities() {
+		if n := r.BySeverity[s]; n > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", n, s))
+		}
+	}
+	if len(counts) == 0 {
+		return "no findings"
+	}
+	return schemas.Count(r.Findings, "finding") + ": " + strings.Join(counts, ", ")
 }

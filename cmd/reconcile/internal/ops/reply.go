@@ -196,7 +196,7 @@ func (r *ReplyVerb) check(t *state.Tree, m *threads.Thread, spec *schemas.ReplyS
 	case r.Type == schemas.TurnQuestion && m.Status == schemas.ClarificationEscalated && m.Round >= m.MaxRounds:
 		return clarify.NewMaxRounds(m.Title(), m.MaxRounds)
 	case !slices.Contains(r.States, m.Status):
-		return fmt.Errorf("%s is %s; to %s it must be %s", m.Title(), ThreadState(m.Status), r.Name, r.When())
+		return fmt.Errorf("%s is %s; to %s it must be %s", m.Title(), threadState(m.Status), r.Name, r.When())
 	}
 	return r.objection(t, m, spec)
 }

@@ -4,12 +4,16 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"math"
+	"slices"
+	"strings"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/commits"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/dags"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
@@ -58,8 +62,8 @@ type RunResult struct {
 // HasTree reports whether the result has the tree of the run, which need not have read it.
 func (r *RunResult) HasTree() bool { return r.tree != nil }
 
-// Entries returns the entries of the run's tree that were selected, by kind and name; none if the result has no tree.
-func (r *RunResult) Entries() iter.Seq[*state.Entry] {
+// entries returns the entries of the run's tree that were selected, by kind and name; none if the result has no tree.
+func (r *RunResult) entries() iter.Seq[*state.Entry] {
 	if r.tree == nil {
 		return func(func(*state.Entry) bool) {}
 	}
@@ -68,6 +72,77 @@ func (r *RunResult) Entries() iter.Seq[*state.Entry] {
 
 // Problems returns the problems of the run's selected entries, or of all files of its tree if everything was selected.
 func (r *RunResult) Problems() []schemas.Problem { return r.problems }
+
+// Listed selects the objects to show after a run, the first of how many: all if there are few, or else those that are not
+// ready, but only failures if nothing had changed or failed says so.
+func (r *RunResult) Listed(failed bool) (rows []readiness.Row, total int) {
+	switch {
+	case failed:
+		rows = slices.DeleteFunc(slices.Clone(r.Unready), func(row readiness.Row) bool { return row.Waits })
+		total = r.Standing.Failed + r.Standing.Invalid
+	case r.tree == nil || r.Unchanged || r.Total > readiness.MostRows:
+		rows, total = r.Unready, r.Standing.Unready()
+	default:
+		for e := range r.entries() {
+			applied := e.Kind == schemas.ActionKind.Name && readiness.Standing(e).Ready == 1 // "get actions" lists it
+			if readiness.Standing(e).Total() == 1 && (e.HasStatus() || readiness.ExpectsStatus(e)) && !applied {
+				rows = append(rows, readiness.RowOf(e))
+			}
+		}
+		total = len(rows)
+	}
+	return rows[:min(readiness.MostRows, len(rows))], total
+}
+
+// Summary returns, for example, "12 of 13 objects ready (1 session, 12 dags), 1 waiting; 4 runs, 3 files written".
+func (r *RunResult) Summary() string {
+	var kinds []string
+	for _, c := range r.Objects {
+		k, _ := controllers.Schemas().Find(c.Kind)
+		word := k.Plural
+		if c.Total == 1 {
+			word = k.Singular()
+		}
+		kinds = append(kinds, fmt.Sprintf("%d %s", c.Total, word))
+	}
+	s := fmt.Sprintf("%d of %s ready (%s)", r.Ready, schemas.Count(r.Total, "object"), strings.Join(kinds, ", "))
+	for _, part := range []struct {
+		n    int
+		word string
+	}{{r.Standing.Waiting, "waiting"}, {r.Standing.Failed, "failed"}, {r.Standing.Invalid, "invalid"}} {
+		if part.n > 0 {
+			s += fmt.Sprintf(", %d %s", part.n, part.word)
+		}
+	}
+	if s += "; " + r.activity(); r.MemoryBusy {
+		s += "; the memory waits for a lock"
+	}
+	return s
+}
+
+// activity describes what a run did, pushed and pulled.
+func (r *RunResult) activity() string {
+	s := "nothing to do"
+	switch {
+	case r.Unchanged:
+		return "nothing changed since the last run"
+	case r.Ran > 0 || r.Wrote > 0 || r.Commit != "":
+		s = schemas.Count(r.Ran, "run") + ", " + schemas.Count(r.Wrote, "file") + " written"
+	}
+	if r.Commit != "" {
+		s += ", committed as " + r.Commit[:min(len(r.Commit), 10)]
+	}
+	switch {
+	case r.Sent && r.Commit != "":
+		s += " and pushed"
+	case r.Sent:
+		s += ", pushed earlier commits"
+	}
+	if r.Pulled {
+		s += ", pulled commits of others"
+	}
+	return s
+}
 
 // ObjectRow is one object with the reason for its state.
 type ObjectRow struct {
@@ -215,7 +290,7 @@ func (e Env) readTree(r *RunResult, out engine.Result) {
 		r.problems = out.Tree.Problems()
 		return
 	}
-	for entry := range r.Entries() {
+	for entry := range r.entries() {
 		r.problems = append(r.problems, entry.Problems...)
 	}
 }

@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/checking"
 	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/controllers/tools"
+	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/vectors/graph"
 )
 
@@ -289,4 +291,13 @@ func (p *project) users(ctx context.Context, changed []string, steps int) (map[s
 		return out, nil
 	})
 	return out, errors.Join(err, pending.Finish(ctx))
+}
+
+// Counted is the number of tests by their results.
+func (r *Testing) Counted() string {
+	s := fmt.Sprintf("%d passed, %d failed, %d skipped", r.Counts.Passed, r.Counts.Failed, r.Counts.Skipped)
+	if r.Chosen != nil {
+		s += "; only the tests in " + schemas.Count(len(r.Chosen.Files), "file")
+	}
+	return s
 }

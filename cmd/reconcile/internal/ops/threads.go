@@ -62,9 +62,9 @@ func Digest(ctx context.Context, env Env, q DigestRequest) (digest.Digest, error
 	return digest.New(t, q.Since, env.Tree.Now()), nil
 }
 
-// ThreadState returns the status of a thread for messages, where an empty status is one that was not taken by a run
+// threadState returns the status of a thread for messages, where an empty status is one that was not taken by a run
 // yet.
-func ThreadState(status string) string {
+func threadState(status string) string {
 	if status == "" {
 		return "not taken by a run yet"
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/controllers/checks"
+	"reconcile.dev/reconcile/controllers/style"
+	"reconcile.dev/reconcile/controllers/tools"
 )
 
 // Findings writes findings, each on a line that editors can follow: file:line:column, severity, message, tool and rule, and the id.
@@ -180,4 +182,62 @@ func Overrides(w io.Writer, p Palette, all []checks.Override) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// ToolsTable is the table of a project's tools; wide also has their checks and programs.
+func ToolsTable(p Palette, all []tools.Discovered, wide bool) *Table {
+	columns := []string{"CATEGORY", "LANGUAGE", "FOLDER", "TOOL", "CONFIDENCE", "INSTALLED", "WHY"}
+	if wide {
+		columns = append(columns, "CHECK", "PROGRAM")
+	}
+	table := NewTable(p, columns...)
+	for _, t := range all {
+		installed := "no"
+		switch {
+		case t.Program != "" && t.Unversioned != "":
+			installed = "version unknown: " + t.Unversioned
+		case t.Program != "":
+			installed = cmp.Or(t.Version, "yes")
+		}
+		row := []string{string(t.Category), t.Language, cmp.Or(t.Folder, "."), t.Tool, string(t.Confidence), installed, strings.TrimSpace(t.Why)}
+		if wide {
+			row = append(row, cmp.Or(Text(strings.Join(t.Check, " ")), none), cmp.Or(Text(t.Program), none))
+		}
+		table.Row(row...)
+	}
+	return table
+}
+
+// ToolOptions are a line for each tool that may be chosen.
+func ToolOptions(all []tools.Option) string {
+	var lines []string
+	for _, o := range all {
+		line := "  " + o.Tool
+		if o.Recommended {
+			line += " (recommended)"
+		}
+		if len(o.Pros) > 0 {
+			line += "  + " + strings.Join(o.Pros, ", ")
+		}
+		if len(o.Cons) > 0 {
+			line += "  - " + strings.Join(o.Cons, ", ")
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// StylesTable is the table of how the code of languages is written.
+func StylesTable(p Palette, styles []*style.Style) *Table {
+	t := NewTable(p, "LANGUAGE", "ASPECT", "VALUE", "SHARE", "SAMPLES", "EXAMPLE", "DECLARED")
+	for _, s := range styles {
+		for _, c := range s.Rows() {
+			share := none
+			if c.Samples > 0 {
+				share = fmt.Sprintf("%.0f%%", 100*c.Share)
+			}
+			t.Row(s.Language, c.Name, c.Value, share, fmt.Sprint(c.Samples), c.Example, c.Declared)
+		}
+	}
+	return t
 }

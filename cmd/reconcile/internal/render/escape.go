@@ -1,7 +1,10 @@
 package render
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"unicode"
@@ -73,3 +76,20 @@ func Argument(word string) string {
 }
 
 func quoted(lines []string) []string { return chatPrefixed("> ", lines) }
+
+// Copy copies output to a terminal, escaped like [Text].
+func Copy(w io.Writer, r io.Reader) error {
+	lines := bufio.NewReaderSize(r, 64<<10)
+	for {
+		line, err := lines.ReadSlice('\n')
+		if _, werr := io.WriteString(w, Text(string(line))); werr != nil {
+			return werr
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil && !errors.Is(err, bufio.ErrBufferFull):
+			return err
+		}
+	}
+}

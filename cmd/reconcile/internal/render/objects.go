@@ -2,6 +2,7 @@ package render
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -9,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"k8s.io/client-go/util/jsonpath"
 
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
@@ -93,6 +96,36 @@ func ObjectLines(w io.Writer, p Palette, entries []*state.Entry, wide bool) erro
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// KindCounts counts the objects of each kind that has some.
+func KindCounts(w io.Writer, p Palette, table settle.Table, counts map[string]readiness.StandingCount) error {
+	t := NewTable(p, "KIND", "TOTAL", "READY", "WAITING", "FAILED", "INVALID")
+	for _, k := range table {
+		if c := counts[k.Name]; c.Total() > 0 {
+			t.Row(k.Plural, strconv.Itoa(c.Total()), strconv.Itoa(c.Ready), strconv.Itoa(c.Waiting), strconv.Itoa(c.Failed), strconv.Itoa(c.Invalid))
+		}
+	}
+	return t.Write(w)
+}
+
+// JSONPath returns what a template of kubectl picks of a value's JSON form. Missing fields are empty.
+func JSONPath(v any, template string) (string, error) {
+	parsed := jsonpath.New("template").AllowMissingKeys(true)
+	if err := parsed.Parse(template); err != nil {
+		return "", err
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return "", err
+	}
+	var fields any
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	err = parsed.Execute(&b, fields)
+	return b.String(), err
 }
 
 // StandingTable lists objects with their state, the first of a number of them.

@@ -20,6 +20,41 @@ func Problems(w io.Writer, p Palette, problems []schemas.Problem) error {
 	return err
 }
 
+// FirstProblems writes at most that many problems, and how many there are more. A warning that several files of a kind have
+// is written once, with the number of the others: an agent without a spec, say, has as many captures as it had runs.
+func FirstProblems(w io.Writer, p Palette, list []schemas.Problem, most int) error {
+	list = warnedOnce(list)
+	more := len(list) - most
+	if err := Problems(w, p, list[:min(most, len(list))]); err != nil || more <= 0 {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "… and %d more; \"reconcile validate\" lists them\n", more)
+	return err
+}
+
+func warnedOnce(list []schemas.Problem) (out []schemas.Problem) {
+	type warning struct{ kind, code, message string }
+	files, first := map[warning]map[string]bool{}, map[warning]int{}
+	for _, p := range list {
+		w := warning{p.Ref.Kind, p.Code, p.Message}
+		if p.Severity == schemas.Warning {
+			if files[w] == nil {
+				files[w], first[w] = map[string]bool{}, len(out)
+			} else if files[w][p.Path] = true; p.Path != out[first[w]].Path {
+				continue
+			}
+		}
+		out = append(out, p)
+	}
+	for w, others := range files {
+		p := &out[first[w]]
+		if delete(others, p.Path); len(others) > 0 {
+			p.Message += fmt.Sprintf(", also in %s", schemas.Count(len(others), "other file"))
+		}
+	}
+	return out
+}
+
 func paintProblem(p Palette, problem schemas.Problem, text string) string {
 	if !p.On {
 		return text

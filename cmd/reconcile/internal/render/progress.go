@@ -46,6 +46,46 @@ func (Silent) Note(string) {}
 // Close does nothing.
 func (Silent) Close() {}
 
+// Run shows a run: its progress, and with Talk also what clarifications say.
+type Run struct {
+	Progress
+	Warnings io.Writer // gets warnings where Progress shows nothing; nil: Progress shows them
+	Talk     bool
+}
+
+// Report shows a report of the performer about a node.
+func (v Run) Report(r settle.Report) {
+	v.Progress.Report(r)
+	if r.Kind == settle.Finished && r.Why != "" {
+		v.Note(r.Why)
+	}
+}
+
+// Said shows a clarification event.
+func (v Run) Said(c *settle.Clarified) {
+	if v.Talk {
+		for _, line := range TalkLines(c) {
+			v.Note(line)
+		}
+	}
+}
+
+// Missed shows the number of events that are not shown.
+func (v Run) Missed(n int) {
+	if v.Talk {
+		v.Note(fmt.Sprintf("… and %d more about questions; \"reconcile events\" and \"reconcile get clarificationrequests\" list them", n))
+	}
+}
+
+// Warn shows a problem during the run.
+func (v Run) Warn(text string) {
+	if v.Warnings == nil {
+		v.Note(text)
+		return
+	}
+	fmt.Fprintln(v.Warnings, Text(text))
+}
+
 // countEvery is the time between two lines about counted work.
 const countEvery = 3 * time.Second
 

@@ -26,15 +26,11 @@ func operations(f *ast.File) []string {
 	return names
 }
 
-// opsCalls adds the functions of ops that a file calls.
+// opsCalls adds what a file uses of ops: the functions that it calls, or chooses from to call one.
 func opsCalls(s source, calls map[string]bool) {
 	imports := s.imports()
 	ast.Inspect(s.File, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if !ok {
-			return true
-		}
-		if sel, ok := call.Fun.(*ast.SelectorExpr); ok {
+		if sel, ok := n.(*ast.SelectorExpr); ok {
 			if x, ok := sel.X.(*ast.Ident); ok && imports[x.Name] == module+"/"+opsFolder {
 				calls[sel.Sel.Name] = true
 			}

@@ -1,8 +1,10 @@
-package main
+package ops_test
 
 import (
 	"testing"
 	"time"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 )
 
 func TestParseSince(t *testing.T) {
@@ -20,7 +22,7 @@ func TestParseSince(t *testing.T) {
 		{"36500d", now.AddDate(0, 0, -36500)},
 		{"all", time.Time{}},
 	} {
-		if got, err := parseSince(c.word, now); err != nil || !got.Equal(c.want) {
+		if got, err := ops.ParseSince(c.word, now); err != nil || !got.Equal(c.want) {
 			t.Errorf("%s: %s, %v; want %s", c.word, got, err, c.want)
 		}
 	}
@@ -28,7 +30,7 @@ func TestParseSince(t *testing.T) {
 		"", "7", "d", "0d", "-7d", "+7d", "7d-1h", "1d1w", "1d2d", "1.5d", "36501d", "99999999999999999999d",
 		"4294967295w", "7 d", "7D", "yesterday", "2026-02-30", "36500d1h", "0h", "-1h",
 	} {
-		if got, err := parseSince(word, now); err == nil || exitCode(err) != exitUsage {
+		if got, err := ops.ParseSince(word, now); err == nil || ops.CodeOf(err) != ops.BadRequest {
 			t.Errorf("%q is taken for %s, error %v", word, got, err)
 		}
 	}
