@@ -78,15 +78,15 @@ func decodeDelta(data []byte) (*delta, error) {
 // Delta returns the encoded difference from the snapshot, in parts; nil if there is no difference, and then no delta
 // file is needed.
 func (x *Index) Delta() [][]byte {
-	if x.delta == nil {
+	if x.Stored.delta == nil {
 		return nil
 	}
 	c := &parts{}
-	meta := Meta{Base: x.base.Sum(), Inputs: x.Inputs()}
+	meta := Meta{Base: x.Stored.base.Sum(), Inputs: x.Stored.Inputs()}
 	c.add(sectionMeta, meta.encode())
-	c.add(sectionDelta, x.delta.encode())
-	if x.delta.near != nil {
-		c.add(sectionVectors, x.delta.near.bytes)
+	c.add(sectionDelta, x.Stored.delta.encode())
+	if x.Stored.delta.near != nil {
+		c.add(sectionVectors, x.Stored.delta.near.bytes)
 	}
 	var out [][]byte
 	_ = c.content().Write(func(b []byte) error {

@@ -110,7 +110,7 @@ func (s *Stored) vectorsOf(ctx context.Context, items []*graph.Item) ([]knn.Item
 
 // lacking reports whether the delta has no vector of a fresh text.
 func (x *Index) lacking(fresh []*graph.Item) bool {
-	return x.near != nil && slices.ContainsFunc(fresh, func(it *graph.Item) bool { return hasText(it) && !x.delta.hasVector(it.ID) })
+	return x.Stored.near != nil && slices.ContainsFunc(fresh, func(it *graph.Item) bool { return hasText(it) && !x.Stored.delta.hasVector(it.ID) })
 }
 
 // vectors returns the index of the delta's vectors; nil if it has none.

@@ -30,7 +30,7 @@ func FuzzFlipped(f *testing.F) {
 		f.Fatal(err)
 	}
 	w.files["f1/n1.go"] = file{symbols: []string{"S1", "S7"}, words: "new"}
-	next, err := x.Update(f.Context(), []vectors.Input{w.input("f1/n1.go")}, []string{"file:f0/n1.go"})
+	next, err := x.Stored.Update(f.Context(), []vectors.Input{w.input("f1/n1.go")}, []string{"file:f0/n1.go"})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func useAll(t *testing.T, x *vectors.Index, w *world) {
 		_, _ = g.Node(r), edges(g, r)
 	}
 	g.Stats()
-	if next, err := x.Update(t.Context(), []vectors.Input{w.input("f1/n1.go")}, []string{"file:f2/n0.go"}); err == nil {
+	if next, err := x.Stored.Update(t.Context(), []vectors.Input{w.input("f1/n1.go")}, []string{"file:f2/n0.go"}); err == nil {
 		next.Delta()
 	}
 }

@@ -30,7 +30,7 @@ func sample(tb testing.TB) (snapshot, delta []byte) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	next, err := x.Update(tb.Context(), []Input{{Name: "file:a.go", Digest: 2, Part: part("two")}}, nil)
+	next, err := x.Stored.Update(tb.Context(), []Input{{Name: "file:a.go", Digest: 2, Part: part("two")}}, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}

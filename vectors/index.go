@@ -42,7 +42,7 @@ import (
 // Index answers questions about all that was indexed. It never changes, and is safe for concurrent use; Update makes the
 // next one.
 type Index struct {
-	*Stored
+	Stored *Stored
 
 	graph *graph.Graph
 	known *filter.Set // the terms of both
@@ -79,16 +79,16 @@ func (o Options) withDefaults() Options {
 
 // LacksVectors reports whether the index lacks vectors of some texts, because the embedder was not available when they
 // were indexed.
-func (x *Index) LacksVectors() bool { return x.near == nil && !x.WordsOnly || x.lacks }
+func (x *Index) LacksVectors() bool { return x.Stored.near == nil && !x.Stored.WordsOnly || x.lacks }
 
 // place is where the node of a vector of the snapshot is.
 func (x *Index) place(slot uint32) graph.Ref {
-	return graph.Ref(x.slotted[slot])
+	return graph.Ref(x.Stored.slotted[slot])
 }
 
 // doc returns the node of a text.
 func (x *Index) doc(n int) graph.Ref {
-	if base := x.baseGraph.Nodes(); n >= base {
+	if base := x.Stored.baseGraph.Nodes(); n >= base {
 		return x.docs[n-base]
 	}
 	return graph.Ref(n)
@@ -97,8 +97,8 @@ func (x *Index) doc(n int) graph.Ref {
 // Efforts returns how many candidates the index keeps in a normal and in a thorough vector search; 0 if it has no
 // vectors.
 func (x *Index) Efforts() (normal, thorough int) {
-	if x.near == nil {
+	if x.Stored.near == nil {
 		return 0, 0
 	}
-	return x.ef(x.near, false), x.ef(x.near, true)
+	return x.Stored.ef(x.Stored.near, false), x.Stored.ef(x.Stored.near, true)
 }

@@ -52,7 +52,7 @@ func TestDeltaIsReadBack(t *testing.T) {
 	}
 	f := w.files["f0/n1.go"]
 	w.files["f0/n1.go"] = file{symbols: []string{"S9"}, words: "quite new"}
-	next, err := x.Update(t.Context(), []vectors.Input{w.input("f0/n1.go")}, nil)
+	next, err := x.Stored.Update(t.Context(), []vectors.Input{w.input("f0/n1.go")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestDeltaIsReadBack(t *testing.T) {
 	if got, want := answers(t, read), answers(t, next); got != want {
 		t.Errorf("read back:\n%s", difference(got, want))
 	}
-	if again, err := read.Update(t.Context(), []vectors.Input{w.input("f0/n1.go")}, nil); err != nil ||
+	if again, err := read.Stored.Update(t.Context(), []vectors.Input{w.input("f0/n1.go")}, nil); err != nil ||
 		!bytes.Equal(joined(again.Delta()), joined(next.Delta())) {
 		t.Errorf("the same change a second time makes another delta (%v)", err)
 	}
@@ -71,7 +71,7 @@ func TestDeltaIsReadBack(t *testing.T) {
 	} else {
 		w.files["f0/n1.go"] = f
 	}
-	back, err := read.Update(t.Context(), before, gone)
+	back, err := read.Stored.Update(t.Context(), before, gone)
 	if err != nil || back.Delta() != nil {
 		t.Errorf("what was undone is still in the delta (%v)", err)
 	}
@@ -88,7 +88,7 @@ func TestDamageIsNoticed(t *testing.T) {
 	snapshot := build(t, w.inputs(), options())
 	x := open(t, snapshot, nil, options())
 	w.files["f1/n1.go"] = file{symbols: []string{"S1"}, words: "new"}
-	next, err := x.Update(t.Context(), []vectors.Input{w.input("f1/n1.go")}, nil)
+	next, err := x.Stored.Update(t.Context(), []vectors.Input{w.input("f1/n1.go")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestVectorsAreConfirmed(t *testing.T) {
 	if found == 0 {
 		t.Error("no damage was left to Confirm")
 	}
-	if err := open(t, snapshot, nil, o).Confirm(); err != nil {
+	if err := open(t, snapshot, nil, o).Stored.Confirm(); err != nil {
 		t.Error(err)
 	}
 }
@@ -202,8 +202,8 @@ func TestEmbedderFails(t *testing.T) {
 	var warned []error
 	o.Warn = func(err error) { warned = append(warned, err) }
 	x = open(t, build(t, things(), o), nil, o)
-	if len(warned) != 1 || x.Meta().Model != "" {
-		t.Errorf("built without an embedder: %v, model %q", warned, x.Meta().Model)
+	if len(warned) != 1 || x.Stored.Meta().Model != "" {
+		t.Errorf("built without an embedder: %v, model %q", warned, x.Stored.Meta().Model)
 	}
 	a, err = x.Search(t.Context(), vectors.Query{Text: "retry"})
 	if err != nil || len(a.Results) == 0 || !errors.Is(a.Warnings[0], vectors.ErrNoVectors) {
@@ -357,9 +357,9 @@ func TestReadersBesideUpdates(t *testing.T) {
 		var next *vectors.Index
 		var err error
 		if gone {
-			next, err = x.Update(t.Context(), nil, []string{name})
+			next, err = x.Stored.Update(t.Context(), nil, []string{name})
 		} else {
-			next, err = x.Update(t.Context(), []vectors.Input{w.input(strings.TrimPrefix(name, "file:"))}, nil)
+			next, err = x.Stored.Update(t.Context(), []vectors.Input{w.input(strings.TrimPrefix(name, "file:"))}, nil)
 		}
 		now := x
 		for range 4 {
@@ -400,7 +400,7 @@ func TestFacts(t *testing.T) {
 	if p := x.Graph().Provenance(r); len(p) != 1 || p[0].Source != "state/graph/a.json" {
 		t.Errorf("provenances %+v", p)
 	}
-	next, err := x.Update(t.Context(), nil, []string{facts.Name})
+	next, err := x.Stored.Update(t.Context(), nil, []string{facts.Name})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -336,7 +336,7 @@ func (m *merging) index() (x *Index, err error) {
 		x.docs = append(x.docs, r)
 	}
 	passed := m.replacedTexts()
-	base := lexical.Segment{Index: x.baseWords}
+	base := lexical.Segment{Index: x.Stored.baseWords}
 	for r := range passed {
 		base.Deleted.Add(int(r))
 	}
@@ -351,7 +351,7 @@ func (m *merging) index() (x *Index, err error) {
 	if err != nil {
 		return nil, damaged(err)
 	}
-	x.known = x.topics.With(known)
+	x.known = x.Stored.topics.With(known)
 	x.live = x.slotsExcept(passed)
 	x.lacks = x.lacking(m.fresh)
 	return x, nil

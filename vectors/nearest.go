@@ -41,9 +41,9 @@ func (s *search) byNearest(v []float32) error {
 // nearest searches the snapshot and the delta, and merges their results.
 func (s *search) nearest(v []float32) ([]neighbour, error) {
 	o := knn.SearchOptions{
-		K: max(candidates, s.Limit), Ef: s.index.ef(s.index.near, s.Thorough), Exact: s.Exact, MinSimilarity: s.MinSimilarity, Filter: s.slots(),
+		K: max(candidates, s.Limit), Ef: s.index.Stored.ef(s.index.Stored.near, s.Thorough), Exact: s.Exact, MinSimilarity: s.MinSimilarity, Filter: s.slots(),
 	}
-	hits, err := s.index.near.Search(v, o)
+	hits, err := s.index.Stored.near.Search(v, o)
 	if err != nil {
 		return nil, err
 	}
@@ -56,8 +56,8 @@ func (s *search) nearest(v []float32) ([]neighbour, error) {
 		}
 	}
 	take(hits)
-	if nearer := s.index.delta.vectors(); nearer != nil {
-		o.Filter, o.Ef = s.changedSlots(nearer), s.index.ef(nearer, s.Thorough)
+	if nearer := s.index.Stored.delta.vectors(); nearer != nil {
+		o.Filter, o.Ef = s.changedSlots(nearer), s.index.Stored.ef(nearer, s.Thorough)
 		if hits, err = nearer.Search(v, o); err != nil {
 			return nil, err
 		}
@@ -90,7 +90,7 @@ func (s *search) slots() *knn.Bitmap {
 		return s.index.live
 	}
 	out, wanted := &knn.Bitmap{}, s.selected()
-	for slot := range uint32(s.index.near.Slots()) {
+	for slot := range uint32(s.index.Stored.near.Slots()) {
 		if wanted.Has(s.index.place(slot)) && (s.index.live == nil || s.index.live.Has(slot)) {
 			out.Add(slot)
 		}
@@ -110,17 +110,17 @@ func (s *search) place(r graph.Ref) *Found {
 
 // vector returns the vector of the query; nil, with a warning, if it is not available.
 func (s *search) vector(ctx context.Context) ([]float32, error) {
-	if s.index.near == nil {
+	if s.index.Stored.near == nil {
 		s.warn(ErrNoVectors)
 		return nil, nil
 	}
-	vs, err := s.index.embedder.Embed(ctx, []string{s.Text})
+	vs, err := s.index.Stored.embedder.Embed(ctx, []string{s.Text})
 	if errors.Is(err, embed.ErrUnavailable) {
 		s.warn(fmt.Errorf("search went by words only: %w", err))
 		return nil, nil
 	}
 	if err == nil {
-		err = checkVectors(vs, 1, s.index.meta.Dims)
+		err = checkVectors(vs, 1, s.index.Stored.meta.Dims)
 	}
 	if err != nil {
 		return nil, err
@@ -130,12 +130,12 @@ func (s *search) vector(ctx context.Context) ([]float32, error) {
 
 // slotsExcept are the slots of the snapshot's vectors without those of some nodes; nil: all.
 func (x *Index) slotsExcept(passed map[graph.Ref]bool) *knn.Bitmap {
-	if x.near == nil || len(passed) == 0 {
+	if x.Stored.near == nil || len(passed) == 0 {
 		return nil
 	}
-	live := knn.NewBitmap(x.near.Slots())
+	live := knn.NewBitmap(x.Stored.near.Slots())
 	for r := range passed {
-		if slot, ok := x.near.Slot(graph.HashID(x.baseGraph.ID(r))); ok {
+		if slot, ok := x.Stored.near.Slot(graph.HashID(x.Stored.baseGraph.ID(r))); ok {
 			live.Remove(slot)
 		}
 	}

@@ -26,7 +26,7 @@ func (x *Index) Resolve(word string) (graph.Ref, bool) {
 	if !source.IsAlias(word) {
 		return 0, false
 	}
-	ids := x.baseAliases(word)
+	ids := x.Stored.baseAliases(word)
 	for _, r := range x.docs {
 		if n := x.graph.Node(r); aliasOf(&n) == word {
 			ids = append(ids, n.ID)

@@ -25,7 +25,7 @@ func TestStanding(t *testing.T) {
 	}
 	o := options()
 	x := open(t, build(t, []vectors.Input{input(1, 0)}, o), nil, o)
-	changed, err := x.Update(t.Context(), []vectors.Input{input(2, 5)}, nil)
+	changed, err := x.Stored.Update(t.Context(), []vectors.Input{input(2, 5)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

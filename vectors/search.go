@@ -150,7 +150,7 @@ func (s *search) exists() bool {
 // knowsMore reports whether a text without any of the words may match: the vectors are of an embedder that knows
 // synonyms. The built-in one does not.
 func (s *search) knowsMore() bool {
-	return s.Mode != Lexical && s.index.near != nil && s.index.Embedder != nil
+	return s.Mode != Lexical && s.index.Stored.near != nil && s.index.Stored.Embedder != nil
 }
 
 func (s *search) run(ctx context.Context) error {

@@ -32,7 +32,7 @@ func TestUpdateIsARebuild(t *testing.T) {
 			}
 			snapshot := build(t, w.inputs(), options())
 			want := answers(t, open(t, snapshot, nil, options()))
-			next, err := x.Update(t.Context(), changed, gone)
+			next, err := x.Stored.Update(t.Context(), changed, gone)
 			if errors.Is(err, vectors.ErrRebuild) {
 				rebuilt++
 				base = snapshot

@@ -14,7 +14,7 @@ var errOther = errors.New("other bytes")
 // Same reports whether the data of the index are, byte for byte, those that a built snapshot writes. The error is that
 // of reading the built snapshot.
 func (x *Index) Same(as *Snapshot) (bool, error) {
-	rest := x.base.Bytes()
+	rest := x.Stored.base.Bytes()
 	err := as.Write(func(b []byte) error {
 		if len(rest) < len(b) || !bytes.Equal(rest[:len(b)], b) {
 			return errOther
@@ -38,25 +38,25 @@ type Recall struct {
 // finds of those that an exact search finds, for a sample of at most n vectors of the snapshot.
 func (x *Index) Recall(n int) (Recall, error) {
 	r := Recall{Default: 1, Thorough: 1}
-	if x.near == nil || x.near.Slots() == 0 {
+	if x.Stored.near == nil || x.Stored.near.Slots() == 0 {
 		return r, nil
 	}
 	var sample [][]float32
-	step := max(1, x.near.Slots()/max(1, n))
-	for slot := 0; slot < x.near.Slots() && len(sample) < n; slot += step {
-		if id, ok := x.near.ID(uint32(slot)); ok {
-			v, _ := x.near.Vector(nil, id)
+	step := max(1, x.Stored.near.Slots()/max(1, n))
+	for slot := 0; slot < x.Stored.near.Slots() && len(sample) < n; slot += step {
+		if id, ok := x.Stored.near.ID(uint32(slot)); ok {
+			v, _ := x.Stored.near.Vector(nil, id)
 			sample = append(sample, v)
 		}
 	}
 	r.Asked = len(sample)
 	const k = 10
-	exact, err := x.near.SearchMany(sample, knn.SearchOptions{K: k, Exact: true})
+	exact, err := x.Stored.near.SearchMany(sample, knn.SearchOptions{K: k, Exact: true})
 	if err != nil {
 		return r, err
 	}
 	for _, thorough := range []bool{false, true} {
-		hits, err := x.near.SearchMany(sample, knn.SearchOptions{K: k, Ef: x.ef(x.near, thorough)})
+		hits, err := x.Stored.near.SearchMany(sample, knn.SearchOptions{K: k, Ef: x.Stored.ef(x.Stored.near, thorough)})
 		if err != nil {
 			return r, err
 		}
@@ -98,8 +98,8 @@ func idsExcept(x *knn.Index, stays map[uint64]bool) []uint64 {
 
 // placesSound compares the places of all nodes of vectors with their ids.
 func (x *Index) placesSound() bool {
-	for slot := range uint32(x.near.Slots()) {
-		if id, ok := x.near.ID(slot); !ok || graph.HashID(x.baseGraph.ID(x.place(slot))) != id {
+	for slot := range uint32(x.Stored.near.Slots()) {
+		if id, ok := x.Stored.near.ID(slot); !ok || graph.HashID(x.Stored.baseGraph.ID(x.place(slot))) != id {
 			return false
 		}
 	}
@@ -109,11 +109,11 @@ func (x *Index) placesSound() bool {
 // Verify checks the base snapshot, its graph, its word index and its vectors for damage, including sections that are
 // otherwise checked on their first use.
 func (x *Index) Verify() error {
-	if err := errors.Join(x.base.Verify(), x.baseGraph.Verify(), x.baseWords.Verify()); err != nil {
+	if err := errors.Join(x.Stored.base.Verify(), x.Stored.baseGraph.Verify(), x.Stored.baseWords.Verify()); err != nil {
 		return damaged(err)
 	}
-	if x.near != nil {
-		if err := x.near.Verify(); err != nil {
+	if x.Stored.near != nil {
+		if err := x.Stored.near.Verify(); err != nil {
 			return damaged(err)
 		}
 		if !x.placesSound() {

@@ -186,7 +186,7 @@ func answers(t *testing.T, x *vectors.Index) string {
 	for r := range g.All() {
 		fmt.Fprintf(&b, "node %+v\nedges %+v\n%+v\n%+v\n", g.Node(r), edges(g, r), g.Provenance(r), g.Conflicts(r))
 	}
-	fmt.Fprintf(&b, "inputs %x\n", x.Inputs())
+	fmt.Fprintf(&b, "inputs %x\n", x.Stored.Inputs())
 	for _, q := range []vectors.Query{
 		{Text: "word1 word3 S1"}, {Text: "word7", Mode: vectors.Lexical}, {Text: "S2 word3", Mode: vectors.Vector, Exact: true},
 		{Text: "S3", Types: []graph.NodeType{graph.Function}}, {Text: "lib1", Types: []graph.NodeType{graph.Import}},

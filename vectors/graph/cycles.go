@@ -29,7 +29,7 @@ func (g *Graph) Cycles(f Filter) [][]Ref {
 
 // successor is the next node that an edge of the filter leads to.
 func (w *graphWalker) successor(u uint32, at *int) (uint32, bool) {
-	for l := w.outOf(u); *at < len(l.to); {
+	for l := w.graph.outOf(u); *at < len(l.to); {
 		i := *at
 		*at++
 		if to := l.to[i]; w.edges.has(l.kind[i]) && w.enters(to) {
@@ -79,6 +79,6 @@ func (w *graphWalker) group(nodes []uint32) []Ref {
 	for i, u := range nodes {
 		group[i] = Ref(u)
 	}
-	slices.SortFunc(group, func(a, b Ref) int { return w.byID(uint32(a), uint32(b)) })
+	slices.SortFunc(group, func(a, b Ref) int { return w.graph.byID(uint32(a), uint32(b)) })
 	return group
 }

@@ -150,7 +150,7 @@ type reached struct {
 // addSeeds adds the seeds, in the order of their ids.
 func (s *spreading) addSeeds(seeds []Seed) {
 	for _, seed := range seeds {
-		if !s.graphWalker.has(seed.Node) || !(seed.Score > 0) {
+		if !s.graphWalker.graph.has(seed.Node) || !(seed.Score > 0) {
 			continue
 		}
 		score := uint32(min(seed.Score, 1) * unit)
@@ -160,7 +160,7 @@ func (s *spreading) addSeeds(seeds []Seed) {
 		r := &s.found[s.value[seed.Node]]
 		r.own = max(r.own, score)
 	}
-	slices.SortFunc(s.found, func(a, b reached) int { return s.byID(a.node, b.node) })
+	slices.SortFunc(s.found, func(a, b reached) int { return s.graph.byID(a.node, b.node) })
 	for i := range s.found {
 		s.found[i].parent = int32(i)
 		s.value[s.found[i].node] = uint32(i)
@@ -182,7 +182,7 @@ var damping = [33]uint64{
 
 // damped returns the part of a score that a node with its edges passes on.
 func (s *spreading) damped(u uint32, score uint64) uint64 {
-	return score * damping[bits.Len32(s.degree(u))] >> unitBits
+	return score * damping[bits.Len32(s.graph.degree(u))] >> unitBits
 }
 
 // spread passes on the score of a node.
@@ -254,7 +254,7 @@ func (s *spreading) results(limit int) []Result {
 		for to < len(keys) && keys[to]>>index == keys[from]>>index {
 			to++
 		}
-		slices.SortFunc(keys[from:to], func(a, b uint64) int { return s.byID(x.nodes[uint32(a)], x.nodes[uint32(b)]) })
+		slices.SortFunc(keys[from:to], func(a, b uint64) int { return s.graph.byID(x.nodes[uint32(a)], x.nodes[uint32(b)]) })
 	}
 	out := make([]Result, min(len(keys), limit))
 	for i := range out {

@@ -29,7 +29,7 @@ const (
 // then the first by type. ok is whether there is one.
 func (w *graphWalker) best(from, to uint32) (step Step, weight uint32, ok bool) {
 	lists, other := w.arcsAt(from), to
-	if w.degree(to) < w.degree(from) { // the same edges, seen from their other end
+	if w.graph.degree(to) < w.graph.degree(from) { // the same edges, seen from their other end
 		back := w.back()
 		lists, other = back.arcsAt(to), from
 		lists[0], lists[1] = lists[1], lists[0]
@@ -103,7 +103,7 @@ type side struct {
 }
 
 func (w graphWalker) side(from, target uint32) *side {
-	s := &side{graphWalker: w, visits: w.visit(int(w.nodePlaces())), target: target, front: []uint32{from}}
+	s := &side{graphWalker: w, visits: w.graph.visit(int(w.graph.nodePlaces())), target: target, front: []uint32{from}}
 	s.mark(from, 0)
 	return s
 }
@@ -131,8 +131,8 @@ func (s *side) at(u, depth uint32) bool { return s.has(u) && s.value[u] == depth
 
 // join is the first of the shortest ways, once the sides have met: s has the start.
 func (s *side) join(other *side) []Ref {
-	good := s.visit(int(s.nodePlaces())) // places of s on a shortest way
-	defer s.Graph.visits.Put(good)
+	good := s.graph.visit(int(s.graph.nodePlaces())) // places of s on a shortest way
+	defer s.graph.visits.Put(good)
 	var level []uint32
 	for _, u := range s.front {
 		if other.at(u, other.depth) && good.mark(u, 0) {
@@ -157,7 +157,7 @@ func (s *side) join(other *side) []Ref {
 		s.each(uint32(nodes[len(nodes)-1]), func(to, _ uint32) {
 			fits := depth <= s.depth && s.at(to, depth) && good.has(to) ||
 				depth > s.depth && other.at(to, s.depth+other.depth-depth)
-			if fits && (next == s.target || s.before(to, next)) {
+			if fits && (next == s.target || s.graph.before(to, next)) {
 				next = to
 			}
 		})

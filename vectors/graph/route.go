@@ -118,7 +118,7 @@ func (f *routing) state(u, stage uint32) uint32 { return u*f.stages + stage }
 
 // inStage reports whether the place is in the domain of the stage.
 func (f *routing) inStage(u, stage uint32) bool {
-	return len(f.route.Through) == 0 || f.typeOf(u).Domain() == f.route.Through[stage]
+	return len(f.route.Through) == 0 || f.graph.typeOf(u).Domain() == f.route.Through[stage]
 }
 
 // next is the stage of a path that goes on to a place; false if it may not go there.
@@ -134,7 +134,7 @@ func (f *routing) next(u, stage uint32) (uint32, bool) {
 
 // isEnd reports whether a path may end at the place.
 func (f *routing) isEnd(u uint32) bool {
-	if !f.inStage(u, f.stages-1) || !f.ends.has(byte(f.typeOf(u))) {
+	if !f.inStage(u, f.stages-1) || !f.ends.has(byte(f.graph.typeOf(u))) {
 		return false
 	}
 	if len(f.route.To) > 0 {
@@ -185,7 +185,7 @@ func (f *routing) endStates() []uint32 {
 		}
 		return out
 	}
-	for r := range f.All() {
+	for r := range f.graph.All() {
 		end(uint32(r))
 	}
 	return out
@@ -259,6 +259,6 @@ func (f *routing) enter(t *turn, length int) {
 			t.ways = append(t.ways, way{to, weight})
 		}
 	})
-	slices.SortFunc(t.ways, func(a, b way) int { return cmp.Or(f.byID(a.to, b.to), cmp.Compare(b.weight, a.weight)) })
+	slices.SortFunc(t.ways, func(a, b way) int { return cmp.Or(f.graph.byID(a.to, b.to), cmp.Compare(b.weight, a.weight)) })
 	t.ways = slices.CompactFunc(t.ways, func(a, b way) bool { return a.to == b.to })
 }

@@ -33,14 +33,14 @@ type Filter struct {
 
 // graphWalker walks a graph through a filter.
 type graphWalker struct {
-	*Graph
+	graph        *Graph
 	direction    Direction
 	edges, types mask
 	plain        bool // all nodes are entered
 }
 
 func (g *Graph) walker(f Filter) graphWalker {
-	w := graphWalker{Graph: g, direction: f.Direction, edges: maskOf(f.Edges), types: maskOf(f.Types)}
+	w := graphWalker{graph: g, direction: f.Direction, edges: maskOf(f.Edges), types: maskOf(f.Types)}
 	if len(f.Domains) > 0 {
 		var inside mask
 		for _, d := range f.Domains {
@@ -61,16 +61,16 @@ func (w graphWalker) back() graphWalker {
 // arcsAt are the arcs to walk from a node: those that leave it first.
 func (w *graphWalker) arcsAt(u uint32) (lists [2]list) {
 	if w.direction != In {
-		lists[0] = w.outOf(u)
+		lists[0] = w.graph.outOf(u)
 	}
 	if w.direction != Out {
-		lists[1] = w.inOf(u)
+		lists[1] = w.graph.inOf(u)
 	}
 	return lists
 }
 
 // enters reports whether nodes of the place's type are entered.
-func (w *graphWalker) enters(u uint32) bool { return w.plain || w.types.has(byte(w.typeOf(u))) }
+func (w *graphWalker) enters(u uint32) bool { return w.plain || w.types.has(byte(w.graph.typeOf(u))) }
 
 // visits is what a walk remembers of nodes. Marking all of them as new takes one addition: a mark holds only while it
 // is that of the walk.
@@ -149,7 +149,7 @@ func (g *Graph) Walk(from []Ref, r Reach) (visited []Visit, more bool) {
 
 func (w *graphWalker) breadthFirst(v *visits, from []Ref, r Reach) (more bool) {
 	for _, s := range from {
-		if w.has(s) && v.mark(uint32(s), 0) {
+		if w.graph.has(s) && v.mark(uint32(s), 0) {
 			if len(v.order) == r.Max {
 				return true
 			}
@@ -188,7 +188,7 @@ type frame struct {
 func (w *graphWalker) depthFirst(v *visits, from []Ref, r Reach) (more bool) {
 	var stack []frame
 	for _, s := range from {
-		if !w.has(s) || v.has(uint32(s)) && v.value[s] == 0 {
+		if !w.graph.has(s) || v.has(uint32(s)) && v.value[s] == 0 {
 			continue
 		}
 		if !v.has(uint32(s)) {
@@ -230,7 +230,7 @@ func (w *graphWalker) step(v *visits, f *frame, depth, limit int) (uint32, bool)
 			i := f.next
 			f.next++
 			to := l.to[i]
-			shorter := !v.has(to) || limit < int(w.nodePlaces()) && v.value[to] > uint32(depth)
+			shorter := !v.has(to) || limit < int(w.graph.nodePlaces()) && v.value[to] > uint32(depth)
 			if shorter && w.edges.has(l.kind[i]) && w.enters(to) {
 				return to, true
 			}

@@ -50,9 +50,9 @@ func TestGoFiles(t *testing.T) {
 			t.Errorf("%s: again %d changed, %d went", step.name, again.How.Changed, again.How.Gone)
 		}
 		r.remove(".reconcile/cache/index-files")
-		before := x.Inputs()
+		before := x.Stored.Inputs()
 		again := r.refresh()
-		if now := again.How.Changed + again.How.Gone; again.Inputs() != before || now != 0 && !strings.Contains(step.name, "a circle") {
+		if now := again.How.Changed + again.How.Gone; again.Stored.Inputs() != before || now != 0 && !strings.Contains(step.name, "a circle") {
 			t.Errorf("%s: %d changed when no more was known of the files", step.name, now)
 		}
 	}

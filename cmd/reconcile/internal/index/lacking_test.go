@@ -67,15 +67,15 @@ func TestVectorsAreMadeLater(t *testing.T) {
 	t.Parallel()
 	r, m := newRig(t, program), &moody{asked: map[string]int{}}
 	whole := r.kept(m, false)
-	if whole.LacksVectors() || whole.Meta().Model != "moody" {
-		t.Fatalf("a new index lacks vectors: %+v", whole.Meta())
+	if whole.LacksVectors() || whole.Stored.Meta().Model != "moody" {
+		t.Fatalf("a new index lacks vectors: %+v", whole.Stored.Meta())
 	}
 	want := r.read(index.SnapshotPath)
 	r.remove(index.SnapshotPath)
 
 	m.be(true)
-	if x := r.kept(m, false); !x.LacksVectors() || x.Meta().Model != "" {
-		t.Errorf("vectors were made while the embedder was away: %+v", x.Meta())
+	if x := r.kept(m, false); !x.LacksVectors() || x.Stored.Meta().Model != "" {
+		t.Errorf("vectors were made while the embedder was away: %+v", x.Stored.Meta())
 	}
 	words := r.read(index.SnapshotPath)
 	if x := r.kept(m, true); !x.LacksVectors() || x.How.Rebuilt != "" {

@@ -100,7 +100,7 @@ func (k *Keeper) update(ctx context.Context, have *vectors.Stored, s *survey, ch
 		if x, err = have.Ready(); err != nil {
 			return nil, err.Error(), nil
 		}
-		if lacks := k.Retry && x.Meta().Model != "" && x.LacksVectors(); !lacks || !k.embeds(ctx) {
+		if lacks := k.Retry && x.Stored.Meta().Model != "" && x.LacksVectors(); !lacks || !k.embeds(ctx) {
 			s.files.save()
 			return x, "", nil
 		}

@@ -12,7 +12,7 @@ func TestSettingsOfVectors(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, map[string]string{"notes.md": "# Notes\n\nA zeppelin is slow.\n"})
 	x := r.refresh()
-	got := [...]int{x.Dims, x.M, x.EfConstruction, x.EfSearch, x.EfThorough}
+	got := [...]int{x.Stored.Dims, x.Stored.M, x.Stored.EfConstruction, x.Stored.EfSearch, x.Stored.EfThorough}
 	if want := [...]int{knn.DefaultDims, knn.DefaultM, knn.DefaultEfConstruction, 0, 0}; got != want {
 		t.Errorf("without settings %v, want %v", got, want)
 	}
@@ -21,7 +21,7 @@ func TestSettingsOfVectors(t *testing.T) {
 		"  index: {dimensions: 96, m: 5, efConstruction: 30, efSearch: 7, efThorough: 9}\n")
 	x = r.refresh()
 	defer x.Close()
-	got = [...]int{x.Dims, x.M, x.EfConstruction, x.EfSearch, x.EfThorough}
+	got = [...]int{x.Stored.Dims, x.Stored.M, x.Stored.EfConstruction, x.Stored.EfSearch, x.Stored.EfThorough}
 	if want := [...]int{96, 5, 30, 7, 9}; got != want || x.How.Rebuilt == "" {
 		t.Errorf("with settings %v, want %v; rebuilt: %q", got, want, x.How.Rebuilt)
 	}

@@ -63,7 +63,7 @@ func (k *Keeper) Verify(ctx context.Context, tree *state.Tree, x *Kept) (*Verifi
 			return nil, err
 		}
 		a, b := x.Graph(), fresh.Graph()
-		v.Sound = x.Inputs() == fresh.Inputs() && bytes.Equal(a.AppendTo(nil), b.AppendTo(nil))
+		v.Sound = x.Stored.Inputs() == fresh.Stored.Inputs() && bytes.Equal(a.AppendTo(nil), b.AppendTo(nil))
 		v.Compared = fmt.Sprintf("snapshot and delta have %d nodes and %d edges, a rebuild %d and %d", a.Nodes(), a.Edges(),
 			b.Nodes(), b.Edges())
 	}

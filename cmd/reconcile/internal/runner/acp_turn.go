@@ -195,7 +195,7 @@ func (t *talk) cancel(wait time.Duration) {
 	session := t.session
 	t.mu.Unlock()
 	if session != "" && t.client.Cancel(session) == nil {
-		waitFor(t.done, t.a.hurry, wait)
+		waitFor(t.done, t.a.job.hurry, wait)
 	}
 	t.stop()
 	<-t.done
@@ -282,7 +282,7 @@ func (t *talk) endLine() {
 
 // report reports the state of the running turn.
 func (t *talk) report() {
-	t.a.runner.progress(t.a.effect.Key, t.turn())
+	t.a.runner.progress(t.a.job.effect.Key, t.turn())
 }
 
 // turn is the record of the turn so far.

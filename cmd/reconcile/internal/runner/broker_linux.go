@@ -164,7 +164,7 @@ func (a *attempt) runForAgent(ctx context.Context, q brokerRequest, streams []*o
 	cmd.Env = slices.DeleteFunc(slices.Clone(a.command.env), func(kv string) bool {
 		return strings.HasPrefix(kv, HostVar+"=") || strings.HasPrefix(kv, "TMPDIR=") || strings.HasPrefix(kv, "XDG_CACHE_HOME=")
 	})
-	cmd.Env = append(cmd.Env, BrokerVar+"="+a.effect.Key)
+	cmd.Env = append(cmd.Env, BrokerVar+"="+a.job.effect.Key)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = streams[0], streams[1], streams[2], []*os.File{a.lease.file}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }

@@ -173,7 +173,7 @@ func (a *attempt) execute(b *buffers) (exit, error) {
 	if err != nil {
 		return exit{}, asFault(err)
 	}
-	a.awaitTurn()
+	a.job.awaitTurn()
 	p, err := a.start(out)
 	if err != nil {
 		out.abandon()
@@ -214,10 +214,10 @@ func (a *attempt) supervise(p *process, l *limit) exit {
 		kill = time.Now().Add(a.runner.grace())
 	}
 	defer p.release()
-	t := &tree{pid: p.pid, adopter: p.adopter(), marks: a.runner.marks, key: a.effect.Key, lease: a.lease}
+	t := &tree{pid: p.pid, adopter: p.adopter(), marks: a.runner.marks, key: a.job.effect.Key, lease: a.lease}
 	h := a.runner.newHunt(t)
 	if end.stopped != nil || !isClosed(ended) {
-		if end.stuck = h.stopFirst(p.pid, ended, a.hurry, kill); end.stuck != nil {
+		if end.stuck = h.stopFirst(p.pid, ended, a.job.hurry, kill); end.stuck != nil {
 			return end
 		}
 	}
@@ -228,7 +228,7 @@ func (a *attempt) supervise(p *process, l *limit) exit {
 	if free, err := a.lease.free(); free && err == nil && quick && !t.groupLives() {
 		return end
 	}
-	end.stuck = h.finish(a.hurry, kill)
+	end.stuck = h.finish(a.job.hurry, kill)
 	end.left = len(h.signalled)
 	return end
 }
@@ -259,7 +259,7 @@ wait:
 		select {
 		case <-over:
 			return nil
-		case c = <-a.stop:
+		case c = <-a.job.stop:
 			break wait
 		case <-late:
 			if more := a.talk.waitedForPeople() - granted; l.work && more > 0 {

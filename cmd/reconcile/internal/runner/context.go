@@ -168,7 +168,7 @@ func (l *liveReader) Write(p []byte) (int, error) {
 		l.a.addMetered(&turn)
 		turn.Profile, turn.Runner = l.a.task.ProfileName, schemas.RunnerCommand
 		turn.Model, turn.SessionID, turn.StopReason = l.a.brief(turn.Model), l.a.brief(turn.SessionID), ""
-		l.a.runner.progress(l.a.effect.Key, &turn)
+		l.a.runner.progress(l.a.job.effect.Key, &turn)
 	}
 	return n, err
 }

@@ -58,13 +58,13 @@ func (a *attempt) environment() []string {
 	}
 	env = append(env, needsEnv(a.task.Needs)...)
 	if len(a.task.Needs) > 0 {
-		env = set(env, "RECONCILE_NEEDS="+a.runner.absolute(path.Join(state.WorkDir, needsName(a.effect.Key))))
+		env = set(env, "RECONCILE_NEEDS="+a.runner.absolute(path.Join(state.WorkDir, needsName(a.job.effect.Key))))
 	}
 	if a.task.Session != "" {
 		env = set(env, "RECONCILE_SESSION_CONTEXT="+a.task.Session)
 	}
 	if a.memory != "" {
-		env = set(env, "RECONCILE_MEMORY="+a.runner.absolute(path.Join(state.WorkDir, memoryName(a.effect.Key))))
+		env = set(env, "RECONCILE_MEMORY="+a.runner.absolute(path.Join(state.WorkDir, memoryName(a.job.effect.Key))))
 	}
 	if a.task.OutputJSON != "" {
 		env = set(env, "RECONCILE_RESULT="+a.place.absolute(a.task.OutputJSON))
@@ -72,12 +72,12 @@ func (a *attempt) environment() []string {
 	for _, kv := range a.place.env() {
 		env = set(env, kv)
 	}
-	env = set(env, "RECONCILE_RUN="+a.effect.Key)
+	env = set(env, "RECONCILE_RUN="+a.job.effect.Key)
 	env = set(env, "RECONCILE_ROOT="+a.runner.dir)
 	if a.token != "" {
 		env = set(env, tokenVar+"="+a.token)
 	}
-	return set(env, chainVar+"="+a.runner.marks.chain(a.effect.Key))
+	return set(env, chainVar+"="+a.runner.marks.chain(a.job.effect.Key))
 }
 
 // set replaces the variable that kv names, or adds it.
@@ -141,7 +141,7 @@ func (a *attempt) writeNeeds() error {
 	if err != nil {
 		return err
 	}
-	return a.writeWork(needsName(a.effect.Key), b)
+	return a.writeWork(needsName(a.job.effect.Key), b)
 }
 
 // lookup returns the value of a variable in an environment; "" if it is not set.

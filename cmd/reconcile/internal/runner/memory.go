@@ -21,7 +21,7 @@ func (a *attempt) writeRecall() error {
 	if a.memory = a.runner.o.Memory.Recall(*a.task.Recall); a.memory == "" {
 		return nil
 	}
-	return a.writeWork(memoryName(a.effect.Key), []byte(a.memory))
+	return a.writeWork(memoryName(a.job.effect.Key), []byte(a.memory))
 }
 
 // learn records the observations in an agent's output. It does so for every outcome, but only if the command exited

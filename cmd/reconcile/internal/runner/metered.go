@@ -121,10 +121,10 @@ func (a *attempt) metered() {
 	r := a.runner
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.jobs[a.effect.Key] != a.job {
+	if r.jobs[a.job.effect.Key] != a.job {
 		return // the run has ended meanwhile
 	}
-	r.post(settle.Report{Kind: settle.Progressed, Key: a.effect.Key, At: r.o.Now(), Turn: turn})
+	r.post(settle.Report{Kind: settle.Progressed, Key: a.job.effect.Key, At: r.o.Now(), Turn: turn})
 }
 
 // addMetered adds to a turn what the proxy knows of it, which counts more than what the agent says. An agent that has sent no

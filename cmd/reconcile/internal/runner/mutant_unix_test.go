@@ -46,7 +46,7 @@ var faults = []mutants.Mutant{
 	{"a group whose number was reused is ended", "process_tree_linux.go", "\th.forgetReused(all)\n", "", "TestReusedGroups"},
 	{"a group is forgotten while it lives", "process_tree_linux.go", "(h.met[m.pid] == m.started || !t.reaped.olderThan(m))", "false", "TestReusedGroups"},
 	{"a process is signalled by its number alone", "process_tree_linux.go", "ok && now.started == m.started", "ok && now.pid == m.pid", "TestReusedNumbers"},
-	{"what may run at once starts in any order", "command.go", "\ta.awaitTurn()\n", "", "TestStartsAreInTurn"},
+	{"what may run at once starts in any order", "command.go", "\ta.job.awaitTurn()\n", "", "TestStartsAreInTurn"},
 	{"a lost session is a failure", "run.go", "if a.lostSession() {", "if false {", "TestLostSessions"},
 	{"a lost session is tried for ever", "session.go", "(!interrupted || id == b.SessionID)", "id != \"-\"", "TestLostSessions"},
 	{"a killed run begins a new session", "session.go", "id, interrupted := a.runner.savedSession(a)", "id, interrupted := \"\", false", "TestLostSessions"},

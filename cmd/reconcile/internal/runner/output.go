@@ -232,7 +232,7 @@ type sink struct {
 
 func (a *attempt) newSink() *sink {
 	return &sink{
-		root: a.runner.root, path: state.LogPath(a.effect.Key), secrets: a.runner.secrets,
+		root: a.runner.root, path: state.LogPath(a.job.effect.Key), secrets: a.runner.secrets,
 		logLimit: a.runs.OutputLimit, tailLimit: a.runs.TailLimit,
 	}
 }

@@ -45,7 +45,7 @@ func (a *attempt) keepOutputs() []schemas.Output {
 // checkOutputSecrets fails the run of an agent in the tree that left a secret of the environment in an output, as the commit of a
 // workspace fails: neither the cache nor git may get it.
 func (a *attempt) checkOutputSecrets() error {
-	if a.effect.Agent == "" || a.place.ws != nil {
+	if a.job.effect.Agent == "" || a.place.ws != nil {
 		return nil
 	}
 	for _, name := range a.task.OutputPaths() {
@@ -64,7 +64,7 @@ func (a *attempt) looksSecret(name string) bool {
 			return true
 		}
 	}
-	if a.effect.Agent == "" || a.place.ws != nil {
+	if a.job.effect.Agent == "" || a.place.ws != nil {
 		return false
 	}
 	data, err := regular.Read(a.place.root, name)

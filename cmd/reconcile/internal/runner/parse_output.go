@@ -41,7 +41,7 @@ func (a *attempt) readStdout(b *buffers) (agentio.Said, error) {
 		return agentio.Said{}, err
 	case !a.task.Answer:
 		said, err := agentio.Read(form, out)
-		if errors.Is(err, agentio.ErrEmpty) && a.runner.o.Specs != "" && askedBy(a.runner.root, a.runner.o.Specs, a.effect.Key) {
+		if errors.Is(err, agentio.ErrEmpty) && a.runner.o.Specs != "" && askedBy(a.runner.root, a.runner.o.Specs, a.job.effect.Key) {
 			return agentio.Said{}, nil // it asked by command, and waits for the answer
 		}
 		return said, err

@@ -69,7 +69,7 @@ func (t *talk) Permit(ctx context.Context, r acp.PermissionRequest) string {
 	case t.isUnanswered():
 		d = Permit{} // the turn ends; the agent can ask again in the next one
 	case !tooLong(r.Command):
-		q := PermissionRequest{Effect: t.a.effect, Request: r, Asked: p.Permission, Dir: t.a.command.dir, Own: t.a.place.dir != run.dir,
+		q := PermissionRequest{Effect: t.a.job.effect, Request: r, Asked: p.Permission, Dir: t.a.command.dir, Own: t.a.place.dir != run.dir,
 			Wait: func() { t.await(p) }}
 		d = run.o.Permissions.Permit(ctx, q)
 	}
@@ -91,7 +91,7 @@ func (t *talk) Permit(ctx context.Context, r acp.PermissionRequest) string {
 	t.mu.Unlock()
 	switch {
 	case d.Unanswered:
-		t.a.end(cause{outcome: schemas.OutcomeNotPermitted, message: "it waits for a permission"})
+		t.a.job.end(cause{outcome: schemas.OutcomeNotPermitted, message: "it waits for a permission"})
 	case waited:
 		t.report()
 	}

@@ -30,9 +30,9 @@ type cause struct {
 type attempt struct {
 	runner *Runner
 	runs   *schemas.RunSettings // as they were at its start
-	*job
-	task *settle.Command
-	talk *talk // with an agent that speaks a protocol; nil for a command
+	job    *job
+	task   *settle.Command
+	talk   *talk // with an agent that speaks a protocol; nil for a command
 	// dialogue is the conversation with a model at an HTTP endpoint; nil for a program.
 	dialogue *dialogue
 	// delivery is the request to a webhook; nil for everything else.
@@ -103,7 +103,7 @@ func (r *Runner) run(j *job, b *buffers) settle.Report {
 	err := a.hold()
 	if err == nil && !a.givenUp() {
 		if report.Missing = a.missing(); len(report.Missing) > 0 {
-			a.end(cause{message: "the outputs that it needs are not here"})
+			a.job.end(cause{message: "the outputs that it needs are not here"})
 			a.givenUp()
 		} else {
 			err = a.perform(b)
@@ -139,7 +139,7 @@ func (r *Runner) run(j *job, b *buffers) settle.Report {
 // givenUp reports whether the job was cancelled before its command started. Then the lease is released.
 func (a *attempt) givenUp() bool {
 	select {
-	case c := <-a.stop:
+	case c := <-a.job.stop:
 		a.interrupted = c.message
 		a.lease.free() //nolint:errcheck // nobody else has it
 		return true
@@ -150,22 +150,22 @@ func (a *attempt) givenUp() bool {
 
 // hold takes the lease; processes of an earlier run that still hold it are ended first.
 func (a *attempt) hold() (err error) {
-	if err = checkKey(a.effect.Key); err != nil {
+	if err = checkKey(a.job.effect.Key); err != nil {
 		return err
 	}
-	a.lease, err = a.runner.leases.take(a.effect.Key)
+	a.lease, err = a.runner.leases.take(a.job.effect.Key)
 	if !errors.Is(err, errLeaseTaken) {
 		return asFault(err)
 	}
 	a.runner.mu.Lock()
 	a.runner.begun(a.job) // this may take long
 	a.runner.mu.Unlock()
-	if err = a.runner.reap(a.runner.closing, []*tree{a.runner.treeOf(a.effect.Key, 0)}); err != nil {
+	if err = a.runner.reap(a.runner.closing, []*tree{a.runner.treeOf(a.job.effect.Key, 0)}); err != nil {
 		return err
 	}
-	a.lease, err = a.runner.leases.take(a.effect.Key)
+	a.lease, err = a.runner.leases.take(a.job.effect.Key)
 	if errors.Is(err, errLeaseTaken) {
-		return &HeldError{Keys: []string{a.effect.Key}}
+		return &HeldError{Keys: []string{a.job.effect.Key}}
 	}
 	return asFault(err)
 }
@@ -238,7 +238,7 @@ func (a *attempt) limit() *limit {
 	}
 	if d := a.task.Deadline.Sub(a.runner.o.Now()); l == nil || d < l.after {
 		l = &limit{cause{outcome: schemas.OutcomeTimedOut, message: fmt.Sprintf("the time for the whole of %s is over; this run was "+
-			"ended after %s", a.effect.Owner, max(d, 0).Round(time.Millisecond))}, d, false}
+			"ended after %s", a.job.effect.Owner, max(d, 0).Round(time.Millisecond))}, d, false}
 	}
 	return l
 }
@@ -386,7 +386,7 @@ func (a *attempt) executeWatched(b *buffers) error {
 		defer a.runner.inTreeNow.Add(-1)
 	}
 	if a.unconfined() {
-		if err := state.MarkUnconfined(a.runner.root, a.effect.Key); err != nil {
+		if err := state.MarkUnconfined(a.runner.root, a.job.effect.Key); err != nil {
 			return err
 		}
 	}

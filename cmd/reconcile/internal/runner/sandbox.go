@@ -52,7 +52,7 @@ func (a *attempt) confine() error {
 	}
 	env := set(a.command.env, "TMPDIR="+a.scratch)
 	if lookup(env, "XDG_CACHE_HOME") == "" {
-		cache, err := a.cache(a.effect.Agent)
+		cache, err := a.cache(a.job.effect.Agent)
 		if err != nil {
 			return asFault(err)
 		}
@@ -72,7 +72,7 @@ func (a *attempt) unconfined() bool {
 
 // makeScratch makes the folder for temporary files of the attempt's programs, empty.
 func (a *attempt) makeScratch() error {
-	scratch := path.Join(state.WorkDir, scratchName(a.effect.Key))
+	scratch := path.Join(state.WorkDir, scratchName(a.job.effect.Key))
 	if err := errors.Join(removeTree(a.runner.root, scratch), a.runner.root.MkdirAll(path.Join(scratch, "cache"), 0o700)); err != nil {
 		return asFault(err)
 	}
@@ -324,11 +324,11 @@ func (a *attempt) failOutside(paths []string) error {
 		}
 		return fmt.Errorf("%[1]s: it changed %[2]s, which only people and reconcile write, or somebody else did while it ran, and nobody can tell. "+
 			"If it was you: reconcile retry %[3]s %[4]s. If not, undo the change first, and %[5]s",
-			schemas.RunWroteOutside, found, a.effect.Owner, a.effect.Node, instead)
+			schemas.RunWroteOutside, found, a.job.effect.Owner, a.job.effect.Node, instead)
 	}
 	return fmt.Errorf("%[1]s: it changed %[2]s outside of its workspace, or somebody else did while it ran, and nobody can tell; its work is kept. "+
 		"If it was you: reconcile retry %[3]s %[4]s goes on in its workspace. If not, undo the change first, and give the agent a sandbox",
-		schemas.RunWroteOutside, found, a.effect.Owner, a.effect.Node)
+		schemas.RunWroteOutside, found, a.job.effect.Owner, a.job.effect.Node)
 }
 
 // unconfine removes what belongs to the sandbox of the attempt.
@@ -337,8 +337,8 @@ func (a *attempt) unconfine() {
 	if a.broker != nil {
 		a.broker.close()
 	}
-	if a.scratch != "" && removeTree(a.runner.root, path.Join(state.WorkDir, scratchName(a.effect.Key))) != nil {
-		a.runner.leave(a.effect.Key)
+	if a.scratch != "" && removeTree(a.runner.root, path.Join(state.WorkDir, scratchName(a.job.effect.Key))) != nil {
+		a.runner.leave(a.job.effect.Key)
 	}
 }
 

@@ -40,17 +40,17 @@ func sessionPath(key string) string { return path.Join(state.WorkDir, flat(key)+
 
 // saveSession makes the session of a run durable.
 func (r *Runner) saveSession(a *attempt, id string) error {
-	data, err := json.Marshal(savedFile{a.effect.Key, id, a.command.dir, a.task.Argv})
+	data, err := json.Marshal(savedFile{a.job.effect.Key, id, a.command.dir, a.task.Argv})
 	if err != nil {
 		return err
 	}
-	return durable.WriteFile(r.root, state.WorkDir, sessionPath(a.effect.Key), data)
+	return durable.WriteFile(r.root, state.WorkDir, sessionPath(a.job.effect.Key), data)
 }
 
 // savedSession returns the session of an earlier run of the effect that was interrupted, "" if the agent has lost it; ok is false without
 // such a run.
 func (r *Runner) savedSession(a *attempt) (id string, ok bool) {
-	data, err := regular.Read(r.root, sessionPath(a.effect.Key))
+	data, err := regular.Read(r.root, sessionPath(a.job.effect.Key))
 	if err != nil {
 		return "", false
 	}

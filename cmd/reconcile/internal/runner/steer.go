@@ -44,7 +44,7 @@ func (t *talk) steer(ctx context.Context, session string) {
 		select {
 		case <-ctx.Done():
 			return
-		case m := <-t.a.tell:
+		case m := <-t.a.job.tell:
 			injected, err := t.client.Steer(ctx, session, m.Text)
 			if err != nil {
 				continue

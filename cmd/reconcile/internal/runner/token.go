@@ -21,12 +21,12 @@ func tokenName(key string) string { return path.Base(state.TokenFile(key)) }
 
 // issueToken makes the token of the run of an agent. It appears in no output. A run without an agent acts as no one, and needs none.
 func (a *attempt) issueToken() error {
-	if a.effect.Agent == "" {
+	if a.job.effect.Agent == "" {
 		return nil
 	}
 	a.token = rand.Text()
 	a.runner.secrets.hide(a.token)
-	return a.writeWork(tokenName(a.effect.Key), []byte(digestToken(a.token)))
+	return a.writeWork(tokenName(a.job.effect.Key), []byte(digestToken(a.token)))
 }
 
 func digestToken(token string) string {

@@ -149,7 +149,7 @@ func removeIfThere(root *os.Root, p string) error {
 func (a *attempt) removeWork() {
 	for _, f := range a.work {
 		if a.runner.files.release(f) != nil {
-			a.runner.leave(a.effect.Key)
+			a.runner.leave(a.job.effect.Key)
 		}
 	}
 	a.work = nil

@@ -90,7 +90,7 @@ func (a *attempt) openWorkspace() error {
 	}
 	ctx, cancel := a.untilStopped()
 	defer cancel()
-	q := WorkspaceRequest{Effect: a.effect, Task: a.task, Lease: a.lease.file, Env: a.environment(), Starter: a}
+	q := WorkspaceRequest{Effect: a.job.effect, Task: a.task, Lease: a.lease.file, Env: a.environment(), Starter: a}
 	ws, why, err := a.runner.o.Workspaces.Open(ctx, q)
 	if late := (*NotReadyError)(nil); errors.As(err, &late) {
 		a.interrupted = late.Why

@@ -36,11 +36,11 @@ type held struct {
 // view is how one reconciler sees a branch. A claim is expired for it when it has not changed for claimFor since it was
 // first looked at.
 type view struct {
-	*branch
-	me    string
-	first map[string]sight
-	away  bool
-	fails error // of Take, beside away
+	branch *branch
+	me     string
+	first  map[string]sight
+	away   bool
+	fails  error // of Take, beside away
 	// reserves counts the reservations of others.
 	reserves int
 }
@@ -62,29 +62,29 @@ func (v *view) until(key string, h held) time.Time {
 }
 
 func (v *view) Take(_ context.Context, keys []string) ([]Claim, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	v.branch.mu.Lock()
+	defer v.branch.mu.Unlock()
 	if v.away || v.fails != nil {
 		return nil, errors.Join(errAway, v.fails)
 	}
-	v.pushes++
+	v.branch.pushes++
 	var refused []Claim
 	for _, key := range keys {
-		h, taken := v.claims[key]
+		h, taken := v.branch.claims[key]
 		if until := v.until(key, h); taken && h.by != v.me && time.Now().Before(until) {
 			refused = append(refused, Claim{key, until})
 			continue
 		}
-		v.claims[key] = held{v.me, v.pushes}
+		v.branch.claims[key] = held{v.me, v.branch.pushes}
 	}
 	return refused, nil
 }
 
 // Reserve implements Remote. While another has reserved more than was seen, nothing is claimed.
 func (v *view) Reserve(ctx context.Context, effects []settle.Effect) (refused []Claim, again []string, err error) {
-	v.mu.Lock()
+	v.branch.mu.Lock()
 	reserves := v.reserves
-	v.mu.Unlock()
+	v.branch.mu.Unlock()
 	var keys []string
 	for _, e := range effects {
 		if e.Seen == reserves {
@@ -98,44 +98,44 @@ func (v *view) Reserve(ctx context.Context, effects []settle.Effect) (refused []
 }
 
 func (v *view) Renew(_ context.Context, keys []string) (lost []string, err error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	v.branch.mu.Lock()
+	defer v.branch.mu.Unlock()
 	if v.away {
 		return nil, errAway
 	}
-	v.pushes++
+	v.branch.pushes++
 	for _, key := range keys {
-		if v.claims[key].by != v.me {
+		if v.branch.claims[key].by != v.me {
 			lost = append(lost, key)
 			continue
 		}
-		v.claims[key] = held{v.me, v.pushes}
+		v.branch.claims[key] = held{v.me, v.branch.pushes}
 	}
 	return lost, nil
 }
 
 func (v *view) Drop(_ context.Context, keys []string) error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	v.branch.mu.Lock()
+	defer v.branch.mu.Unlock()
 	if v.away {
 		return errAway
 	}
 	for _, key := range keys {
-		if v.claims[key].by == v.me {
-			delete(v.claims, key)
+		if v.branch.claims[key].by == v.me {
+			delete(v.branch.claims, key)
 		}
 	}
 	return nil
 }
 
 func (v *view) Done(_ context.Context, keys []string) (done []string, err error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	v.branch.mu.Lock()
+	defer v.branch.mu.Unlock()
 	if v.away {
 		return nil, errAway
 	}
 	for _, key := range keys {
-		if v.results[key] {
+		if v.branch.results[key] {
 			done = append(done, key)
 		}
 	}
@@ -143,8 +143,8 @@ func (v *view) Done(_ context.Context, keys []string) (done []string, err error)
 }
 
 func (v *view) setAway(away bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	v.branch.mu.Lock()
+	defer v.branch.mu.Unlock()
 	v.away = away
 }
 
@@ -450,9 +450,9 @@ func TestAwayStartsNothing(t *testing.T) {
 		if got := next(t, k); !slices.Equal(got, []string{"a" + finished}) {
 			t.Errorf("heard %q when the remote was back", got)
 		}
-		v.mu.Lock()
+		v.branch.mu.Lock()
 		v.fails = errDenied
-		v.mu.Unlock()
+		v.branch.mu.Unlock()
 		k.Submit(effect("c"))
 		k.Submit(effect("d"))
 		if got := next(t, k); !slices.Equal(got, []string{"c" + isBroken, "d" + released}) { // one cause is told once
@@ -489,18 +489,18 @@ func TestManyShareEverything(t *testing.T) {
 func share(k *Keeper, v *view, chance *rand.Rand) {
 	mine := map[string]bool{}
 	left := func(key string) bool {
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		return !v.results[key]
+		v.branch.mu.Lock()
+		defer v.branch.mu.Unlock()
+		return !v.branch.results[key]
 	}
 	for rest := true; rest; {
 		v.setAway(chance.IntN(4) == 0)
 		for _, report := range k.Drain() {
 			delete(mine, report.Key)
 			if report.Kind == settle.Finished && report.Run.Outcome == schemas.OutcomeSucceeded {
-				v.mu.Lock()
-				v.results[report.Key] = true
-				v.mu.Unlock()
+				v.branch.mu.Lock()
+				v.branch.results[report.Key] = true
+				v.branch.mu.Unlock()
 				k.Pushed([]string{report.Key})
 			}
 		}

@@ -84,7 +84,7 @@ func (v *vectorFigures) names(ctx context.Context, _ []int) error {
 	if err != nil {
 		return err
 	}
-	random := rand.New(rand.NewPCG(v.seed, 7))
+	random := rand.New(rand.NewPCG(v.bench.seed, 7))
 	for _, sort := range []struct {
 		what  string
 		names []string
@@ -93,7 +93,7 @@ func (v *vectorFigures) names(ctx context.Context, _ []int) error {
 		random.Shuffle(len(sort.names), func(i, k int) { sort.names[i], sort.names[k] = sort.names[k], sort.names[i] })
 		asked := sort.names[:min(namesAsked, len(sort.names))]
 		for _, name := range asked {
-			cmd := v.reconcile(ctx, dir, "search", name, "-k", "1", "-o", "json")
+			cmd := v.bench.reconcile(ctx, dir, "search", name, "-k", "1", "-o", "json")
 			out, err := cmd.Output()
 			if err != nil {
 				return fmt.Errorf("search %s: %w", name, err)
@@ -105,10 +105,10 @@ func (v *vectorFigures) names(ctx context.Context, _ []int) error {
 			if len(said.Results) > 0 && strings.HasSuffix("."+said.Results[0].Name, "."+name) {
 				first++
 			} else {
-				fmt.Fprintf(v.out, "  %s is not first\n", name)
+				fmt.Fprintf(v.bench.out, "  %s is not first\n", name)
 			}
 		}
-		v.least("Go's source, exact names first: "+sort.what, fmt.Sprintf("%d of %d", first, len(asked)), "", "",
+		v.bench.least("Go's source, exact names first: "+sort.what, fmt.Sprintf("%d of %d", first, len(asked)), "", "",
 			100*float64(first)/float64(len(asked)), 100, " %")
 	}
 	return nil

@@ -27,7 +27,7 @@ const (
 
 // vectorFigures measures the search among vectors, on vectors that the first figure which needs them makes.
 type vectorFigures struct {
-	*bench
+	bench   *bench
 	indexes map[knntest.Spec]*vectorIndex
 	related map[int]*nodeIndex // by the number of nodes
 }
@@ -55,7 +55,7 @@ func (b *bench) vectors() []part {
 }
 
 func (v *vectorFigures) spec(shape knntest.Shape, n int) knntest.Spec {
-	return knntest.Spec{Shape: shape, N: n, Queries: vectorAsked, Dims: vectorDims, Seed: v.seed}
+	return knntest.Spec{Shape: shape, N: n, Queries: vectorAsked, Dims: vectorDims, Seed: v.bench.seed}
 }
 
 // vectorItems gives the vectors IDs that have nothing to do with their order.
@@ -75,7 +75,7 @@ func (v *vectorFigures) index(spec knntest.Spec) (*vectorIndex, error) {
 	if x := v.indexes[spec]; x != nil {
 		return x, nil
 	}
-	x := &vectorIndex{data: spec.Make(), path: filepath.Join(v.trees, fmt.Sprintf("vectors-%v-%d", spec.Shape, spec.N))}
+	x := &vectorIndex{data: spec.Make(), path: filepath.Join(v.bench.trees, fmt.Sprintf("vectors-%v-%d", spec.Shape, spec.N))}
 	var err error
 	if x.built, err = x.build(knn.Options{}); err != nil {
 		return nil, err
@@ -237,13 +237,13 @@ func (v *vectorFigures) curveRows(x *vectorIndex, what string, curve []point, go
 		name := fmt.Sprintf("vectors %d, %s, recall %.2f", x.data.N, what, g.recall)
 		p, ok := at(curve, g.recall)
 		if !ok {
-			v.least(name, "not reached", perSecond(x.scan()), "0 q/s", 0, g.rate, " q/s")
+			v.bench.least(name, "not reached", perSecond(x.scan()), "0 q/s", 0, g.rate, " q/s")
 			continue
 		}
 		times := float64(x.scan()) / float64(p.mean)
-		v.least(name, perSecond(p.mean), "", perSecond(p.mean), rate(p.mean), g.rate, " q/s")
-		v.least(name+", x scan", perSecond(p.mean), perSecond(x.scan()), fmt.Sprintf("%.0f x", times), times, g.times, " x")
-		v.row(name+", p99", short(p.p99), "", short(p.p99), float64(p.p99)/1e3, float64(g.p99)/1e3, " µs")
+		v.bench.least(name, perSecond(p.mean), "", perSecond(p.mean), rate(p.mean), g.rate, " q/s")
+		v.bench.least(name+", x scan", perSecond(p.mean), perSecond(x.scan()), fmt.Sprintf("%.0f x", times), times, g.times, " x")
+		v.bench.row(name+", p99", short(p.p99), "", short(p.p99), float64(p.p99)/1e3, float64(g.p99)/1e3, " µs")
 	}
 }
 
@@ -267,7 +267,7 @@ func (v *vectorFigures) search(context.Context, []int) error {
 	truth := x.data.Truth(knn.DefaultK)
 	for _, level := range slices.Backward(kernel.Levels()) {
 		before := kernel.Use(level)
-		runs := max(1, v.runs/2)
+		runs := max(1, v.bench.runs/2)
 		if level == kernel.Portable {
 			runs = 1
 		}
@@ -292,7 +292,7 @@ func (v *vectorFigures) settings(x *vectorIndex, truth [][]knntest.Neighbor) err
 		if err != nil {
 			return err
 		}
-		v.least(fmt.Sprintf("vectors %d, %v, %s", x.data.N, x.data.Shape, s.name), perSecond(p.mean), perSecond(x.scan()),
+		v.bench.least(fmt.Sprintf("vectors %d, %v, %s", x.data.N, x.data.Shape, s.name), perSecond(p.mean), perSecond(x.scan()),
 			fmt.Sprintf("%.4f", p.recall), 100*p.recall, 100*s.bound, " %")
 	}
 	return nil
@@ -305,7 +305,7 @@ func (v *vectorFigures) textLike(context.Context, []int) error {
 		return err
 	}
 	truth := x.data.Truth(knn.DefaultK)
-	curve, err := x.curve(knn.SearchOptions{}, truth, max(1, v.runs/2))
+	curve, err := x.curve(knn.SearchOptions{}, truth, max(1, v.bench.runs/2))
 	if err != nil {
 		return err
 	}
@@ -323,8 +323,8 @@ func (v *vectorFigures) exact(context.Context, []int) error {
 	if err != nil {
 		return err
 	}
-	v.row(fmt.Sprintf("vectors %d, exact", x.data.N), short(p.mean), short(x.scan()), short(p.mean), ms(p.mean), 13, " ms")
-	v.least(fmt.Sprintf("vectors %d, exact, recall", x.data.N), "", "", fmt.Sprintf("%.4f", p.recall), 100*p.recall, 100, " %")
+	v.bench.row(fmt.Sprintf("vectors %d, exact", x.data.N), short(p.mean), short(x.scan()), short(p.mean), ms(p.mean), 13, " ms")
+	v.bench.least(fmt.Sprintf("vectors %d, exact, recall", x.data.N), "", "", fmt.Sprintf("%.4f", p.recall), 100*p.recall, 100, " %")
 	return nil
 }
 
@@ -344,15 +344,15 @@ func (v *vectorFigures) filtered(context.Context, []int) error {
 			}
 		}
 		truth := x.data.TruthWhere(knn.DefaultK, match)
-		curve, err := x.curve(knn.SearchOptions{Filter: filter}, truth, max(1, v.runs/2))
+		curve, err := x.curve(knn.SearchOptions{Filter: filter}, truth, max(1, v.bench.runs/2))
 		if err != nil {
 			return err
 		}
 		name := fmt.Sprintf("vectors %d, %g %% match, recall 0.95", x.data.N, f.percent)
 		if p, ok := at(curve, 0.95); ok {
-			v.least(name, perSecond(p.mean), perSecond(x.scan()), perSecond(p.mean), rate(p.mean), f.bound, " q/s")
+			v.bench.least(name, perSecond(p.mean), perSecond(x.scan()), perSecond(p.mean), rate(p.mean), f.bound, " q/s")
 		} else {
-			v.least(name, "not reached", "", "0 q/s", 0, f.bound, " q/s")
+			v.bench.least(name, "not reached", "", "0 q/s", 0, f.bound, " q/s")
 		}
 	}
 	return nil
@@ -365,16 +365,16 @@ func (v *vectorFigures) flat(context.Context, []int) error {
 	if err != nil {
 		return err
 	}
-	p, err := x.ask(knn.SearchOptions{}, x.data.Truth(knn.DefaultK), v.runs)
+	p, err := x.ask(knn.SearchOptions{}, x.data.Truth(knn.DefaultK), v.bench.runs)
 	if err != nil {
 		return err
 	}
 	name := fmt.Sprintf("vectors %d", x.data.N)
-	v.least(name, perSecond(p.mean), perSecond(x.scan()), perSecond(p.mean), rate(p.mean), 8000, " q/s")
-	v.least(name+", recall", "", "", fmt.Sprintf("%.4f", p.recall), 100*p.recall, 99, " %")
-	v.row(name+", ready after", short(x.built.wall), "", short(x.built.wall), ms(x.built.wall), 150, " ms")
+	v.bench.least(name, perSecond(p.mean), perSecond(x.scan()), perSecond(p.mean), rate(p.mean), 8000, " q/s")
+	v.bench.least(name+", recall", "", "", fmt.Sprintf("%.4f", p.recall), 100*p.recall, 99, " %")
+	v.bench.row(name+", ready after", short(x.built.wall), "", short(x.built.wall), ms(x.built.wall), 150, " ms")
 	if x.built.cpu > 0 {
-		v.row(name+", ready after, processor time", short(x.built.cpu), "", short(x.built.cpu), ms(x.built.cpu), 300, " ms")
+		v.bench.row(name+", ready after, processor time", short(x.built.cpu), "", short(x.built.cpu), ms(x.built.cpu), 300, " ms")
 	}
 	if err := v.opens(x, 2); err != nil {
 		return err

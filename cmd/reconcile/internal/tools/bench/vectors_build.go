@@ -28,15 +28,15 @@ func (v *vectorFigures) build(context.Context, []int) error {
 		return err
 	}
 	name := fmt.Sprintf("vectors %d, build", x.data.N)
-	v.row(fmt.Sprintf("%s on %d processors, beside one", name, runtime.GOMAXPROCS(0)), short(x.built.wall), short(one.wall),
+	v.bench.row(fmt.Sprintf("%s on %d processors, beside one", name, runtime.GOMAXPROCS(0)), short(x.built.wall), short(one.wall),
 		short(x.built.wall), x.built.wall.Seconds(), 20, " s")
 	if one.cpu > 0 {
-		v.row(name+", processor time", short(x.built.cpu), short(one.cpu), short(x.built.cpu), x.built.cpu.Seconds(), 40, " s")
+		v.bench.row(name+", processor time", short(x.built.cpu), short(one.cpu), short(x.built.cpu), x.built.cpu.Seconds(), 40, " s")
 	}
 	if !bytes.Equal(alone.bytes, x.bytes) {
 		return fmt.Errorf("the index that one thread builds is not the one that %d build", runtime.GOMAXPROCS(0))
 	}
-	v.row(name+", bytes on one processor", "the same", "", "", 0, 0, "")
+	v.bench.row(name+", bytes on one processor", "the same", "", "", 0, 0, "")
 	return nil
 }
 
@@ -67,9 +67,9 @@ func (v *vectorFigures) insertInto(x *vectorIndex) error {
 	}
 	name := fmt.Sprintf("vectors %d, insert", x.data.N)
 	mean := sum / time.Duration(len(samples))
-	v.row(name, short(mean), "", short(mean), ms(mean), 0.4, " ms")
+	v.bench.row(name, short(mean), "", short(mean), ms(mean), 0.4, " ms")
 	p99 := quantile(samples, 0.99)
-	v.row(name+", p99", short(p99), "", short(p99), ms(p99), 0, "")
+	v.bench.row(name+", p99", short(p99), "", short(p99), ms(p99), 0, "")
 	return nil
 }
 
@@ -84,7 +84,7 @@ func (v *vectorFigures) file(ctx context.Context, _ []int) error {
 	}
 	name := fmt.Sprintf("vectors %d, ", x.data.N)
 	exact := int64(x.data.N) * int64(x.data.Dims) * 4
-	v.row(name+"size of the file", mib(int64(len(x.bytes))), mib(exact), "", 0, 0, "")
+	v.bench.row(name+"size of the file", mib(int64(len(x.bytes))), mib(exact), "", 0, 0, "")
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (v *vectorFigures) file(ctx context.Context, _ []int) error {
 		return err
 	}
 	if resident > 0 {
-		v.row(name+"resident, without exact vectors", mib(resident), mib(exact), mib(resident), float64(resident)/1e6, 110, " MB")
+		v.bench.row(name+"resident, without exact vectors", mib(resident), mib(exact), mib(resident), float64(resident)/1e6, 110, " MB")
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func (v *vectorFigures) file(ctx context.Context, _ []int) error {
 // opens prints how soon a snapshot on disk answers, and the bound in milliseconds.
 func (v *vectorFigures) opens(x *vectorIndex, bound float64) error {
 	var samples []time.Duration
-	for i := range 3*v.runs + 1 {
+	for i := range 3*v.bench.runs + 1 {
 		start := time.Now()
 		if err := answerOnce(x.path, x.data.Query(i%x.data.Queries)); err != nil {
 			return err
@@ -114,7 +114,7 @@ func (v *vectorFigures) opens(x *vectorIndex, bound float64) error {
 		samples = append(samples, time.Since(start))
 	}
 	opened := quantile(samples, 0.5)
-	v.row(fmt.Sprintf("vectors %d, open and answer", x.data.N), short(opened), "", short(opened), ms(opened), bound, " ms")
+	v.bench.row(fmt.Sprintf("vectors %d, open and answer", x.data.N), short(opened), "", short(opened), ms(opened), bound, " ms")
 	return nil
 }
 

@@ -101,9 +101,9 @@ func (v *vectorFigures) edited(ctx context.Context, _ []int) error {
 // editRow prints the median, which has the bound in milliseconds, next to that of git status, and then the longest.
 func (v *vectorFigures) editRow(what string, took, git []time.Duration, bound float64) {
 	p50, most := quantile(took, 0.5), slices.Max(took)
-	v.row("Go's source, "+what, short(p50), short(quantile(git, 0.5)), short(p50), ms(p50), bound, " ms")
+	v.bench.row("Go's source, "+what, short(p50), short(quantile(git, 0.5)), short(p50), ms(p50), bound, " ms")
 	if bound > 0 {
-		v.row("Go's source, "+what+", most", short(most), short(slices.Max(git)), short(most), ms(most), 0, "")
+		v.bench.row("Go's source, "+what+", most", short(most), short(slices.Max(git)), short(most), ms(most), 0, "")
 	}
 }
 
@@ -117,7 +117,7 @@ func (v *vectorFigures) edit(ctx context.Context, dir string, e editing) (t edit
 		}
 		defer func() { err = errors.Join(err, os.WriteFile(path, texts[i], 0o666)) }()
 	}
-	if _, err := process(v.reconcile(ctx, dir, "index")); err != nil {
+	if _, err := process(v.bench.reconcile(ctx, dir, "index")); err != nil {
 		return t, err // what edits before left
 	}
 	each := max(1, len(e.files)) // the first edits concern files that were not read before
@@ -165,7 +165,7 @@ var (
 
 // refreshed runs index, which is to find that something changed, or nothing, and returns how long the process took.
 func (v *vectorFigures) refreshed(ctx context.Context, dir string, changed bool) (time.Duration, error) {
-	cmd := exec.CommandContext(ctx, v.binary, "-C", dir, "index")
+	cmd := exec.CommandContext(ctx, v.bench.binary, "-C", dir, "index")
 	cmd.Env = environment()
 	want := upToDate
 	if changed {

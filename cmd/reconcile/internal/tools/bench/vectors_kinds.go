@@ -21,7 +21,7 @@ func (v *vectorFigures) recall(ctx context.Context, _ []int) error { return v.ea
 func (v *vectorFigures) kinds(ctx context.Context, _ []int) error {
 	program, missing := compileHNSW(ctx)
 	if missing != nil {
-		fmt.Fprintf(v.out, "vectors beside hnswlib: skipped: %v\n", missing)
+		fmt.Fprintf(v.bench.out, "vectors beside hnswlib: skipped: %v\n", missing)
 	} else {
 		defer program.remove()
 	}
@@ -30,12 +30,12 @@ func (v *vectorFigures) kinds(ctx context.Context, _ []int) error {
 
 // eachKind measures all kinds that -kinds asks for, or the vectors of the file that -vectors names.
 func (v *vectorFigures) eachKind(ctx context.Context, program *hnswProgram) error {
-	if v.options.vectors != "" {
-		d, err := readVectors(v.options.vectors)
+	if v.bench.options.vectors != "" {
+		d, err := readVectors(v.bench.options.vectors)
 		if err != nil {
 			return err
 		}
-		return v.kind(ctx, fmt.Sprintf("vectors %d x %d, %s", d.N, d.Dims, filepath.Base(v.options.vectors)), d, program)
+		return v.kind(ctx, fmt.Sprintf("vectors %d x %d, %s", d.N, d.Dims, filepath.Base(v.bench.options.vectors)), d, program)
 	}
 	for _, n := range []int{fewVectors, flatVectors, listVectors, graphVectors} {
 		for _, spec := range v.kindsOf(n) {
@@ -57,7 +57,7 @@ func (v *vectorFigures) eachKind(ctx context.Context, program *hnswProgram) erro
 }
 
 // asksKind reports whether -kinds asks for the vectors with that name.
-func (v *vectorFigures) asksKind(name string) bool { return v.kindsAsked.MatchString(name) }
+func (v *vectorFigures) asksKind(name string) bool { return v.bench.kindsAsked.MatchString(name) }
 
 // kindName is the name of a kind in the figures.
 func kindName(spec knntest.Spec) string {
@@ -116,15 +116,15 @@ func (v *vectorFigures) kind(ctx context.Context, name string, data *knntest.Dat
 		if err != nil {
 			return err
 		}
-		v.least(name+s.name, perSecond(p.mean), "", fmt.Sprintf("%.4f", p.recall), 100*p.recall, 100*s.recall, " %")
+		v.bench.least(name+s.name, perSecond(p.mean), "", fmt.Sprintf("%.4f", p.recall), 100*p.recall, 100*s.recall, " %")
 		if data.N <= flatVectors && data.Dims == shortDims && !s.thorough {
-			v.least(name+", by default", perSecond(p.mean), "", perSecond(p.mean), rate(p.mean), 8000, " q/s")
+			v.bench.least(name+", by default", perSecond(p.mean), "", perSecond(p.mean), rate(p.mean), 8000, " q/s")
 		}
 		self, err := x.findsItself(o)
 		if err != nil {
 			return err
 		}
-		v.least(name+s.name+", finds itself", "", "", fmt.Sprintf("%.4f", self), 100*self, 100*s.self, " %")
+		v.bench.least(name+s.name+", finds itself", "", "", fmt.Sprintf("%.4f", self), 100*self, 100*s.self, " %")
 	}
 	if program == nil {
 		return nil
@@ -194,11 +194,11 @@ func (v *vectorFigures) beside(ctx context.Context, x *vectorIndex, name string,
 	a, reached := at(ours, recall)
 	b, reachedToo := at(other, recall)
 	if !reached || !reachedToo {
-		v.least(name+", recall 0.95, x hnswlib", fmt.Sprint(reached), fmt.Sprint(reachedToo), "not reached", 0, 0, "")
+		v.bench.least(name+", recall 0.95, x hnswlib", fmt.Sprint(reached), fmt.Sprint(reachedToo), "not reached", 0, 0, "")
 		return nil
 	}
 	times := float64(b.mean) / float64(a.mean)
-	v.least(name+", recall 0.95, x hnswlib", perSecond(a.mean), perSecond(b.mean), fmt.Sprintf("%.2f x", times), times, 1, " x")
+	v.bench.least(name+", recall 0.95, x hnswlib", perSecond(a.mean), perSecond(b.mean), fmt.Sprintf("%.2f x", times), times, 1, " x")
 	return nil
 }
 

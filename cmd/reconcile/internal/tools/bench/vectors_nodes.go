@@ -32,9 +32,9 @@ func (v *vectorFigures) nodes(ctx context.Context, n int) (*nodeIndex, error) {
 	if x := v.related[n]; x != nil {
 		return x, nil
 	}
-	corpus := lexicaltest.New(v.seed)
-	inputs := nodeInputs(corpus, v.seed, n)
-	x := &nodeIndex{path: filepath.Join(v.trees, fmt.Sprint("vectors-nodes-", n)), queries: corpus.Queries(vectorAsked)}
+	corpus := lexicaltest.New(v.bench.seed)
+	inputs := nodeInputs(corpus, v.bench.seed, n)
+	x := &nodeIndex{path: filepath.Join(v.bench.trees, fmt.Sprint("vectors-nodes-", n)), queries: corpus.Queries(vectorAsked)}
 	if !v.kept(x, vectors.DigestInputs(inputs)) {
 		if err := writeNodes(ctx, x.path, inputs); err != nil {
 			return nil, err
@@ -53,7 +53,7 @@ func (v *vectorFigures) nodes(ctx context.Context, n int) (*nodeIndex, error) {
 
 // kept reports whether a folder that is kept has the index of these inputs from another run.
 func (v *vectorFigures) kept(x *nodeIndex, inputs uint64) bool {
-	if v.keep == "" {
+	if v.bench.keep == "" {
 		return false
 	}
 	data, unmap, err := mapVectors(x.path)
@@ -62,7 +62,7 @@ func (v *vectorFigures) kept(x *nodeIndex, inputs uint64) bool {
 	}
 	defer unmap()
 	was, err := vectors.Open(data, nil, vectors.Options{})
-	return err == nil && was.Inputs() == inputs
+	return err == nil && was.Stored.Inputs() == inputs
 }
 
 func writeNodes(ctx context.Context, path string, inputs []vectors.Input) (err error) {

@@ -46,7 +46,7 @@ func (v *vectorFigures) indexedStd(ctx context.Context) (dir string, err error) 
 	if dir, err = v.sources(ctx, "std", 1); err != nil {
 		return "", err
 	}
-	_, err = process(v.reconcile(ctx, dir, "index"))
+	_, err = process(v.bench.reconcile(ctx, dir, "index"))
 	return dir, err
 }
 
@@ -54,8 +54,8 @@ func (v *vectorFigures) indexedStd(ctx context.Context) (dir string, err error) 
 func (v *vectorFigures) kubernetes(ctx context.Context, _ []int) error {
 	from, err := moduleFolder(ctx, kubernetesModule)
 	if err != nil {
-		v.row("index of "+kubernetesModule, "skipped", "", "", 0, 0, "")
-		fmt.Fprintf(v.out, "  the module cannot be had: %v\n", err)
+		v.bench.row("index of "+kubernetesModule, "skipped", "", "", 0, 0, "")
+		fmt.Fprintf(v.bench.out, "  the module cannot be had: %v\n", err)
 		return nil
 	}
 	dir, err := v.repository(ctx, "kubernetes", func(to string) error { return os.CopyFS(to, os.DirFS(from)) })
@@ -114,7 +114,7 @@ func (v *vectorFigures) sources(ctx context.Context, name string, copies int) (d
 
 // repository makes a repository of what fill puts into its folder, unless it was made before.
 func (v *vectorFigures) repository(ctx context.Context, name string, fill func(dir string) error) (dir string, err error) {
-	dir = filepath.Join(v.trees, "vectors-"+name)
+	dir = filepath.Join(v.bench.trees, "vectors-"+name)
 	if _, err := os.Stat(filepath.Join(dir, ".git", "index")); err == nil {
 		return dir, nil
 	}
@@ -144,16 +144,16 @@ func (v *vectorFigures) coldIndex(ctx context.Context, what, dir string, bound c
 			return err
 		}
 	}
-	cmd := v.reconcile(ctx, dir, "index")
+	cmd := v.bench.reconcile(ctx, dir, "index")
 	start := time.Now()
 	peak, err := peakApart(ctx, cmd)
 	if err != nil {
 		return err
 	}
 	took := time.Since(start)
-	v.row(name+", cold", short(took), "", short(took), took.Seconds(), bound.seconds, " s")
-	v.row(name+", peak memory", mib(peak), "", mib(peak), float64(peak)/(1<<20), bound.peak, " MiB")
-	verify := exec.CommandContext(ctx, v.binary, "-C", dir, "index", "--verify")
+	v.bench.row(name+", cold", short(took), "", short(took), took.Seconds(), bound.seconds, " s")
+	v.bench.row(name+", peak memory", mib(peak), "", mib(peak), float64(peak)/(1<<20), bound.peak, " MiB")
+	verify := exec.CommandContext(ctx, v.bench.binary, "-C", dir, "index", "--verify")
 	verify.Env = environment()
 	out, err := verify.CombinedOutput() // it fails where they differ
 	if err != nil {
@@ -163,12 +163,12 @@ func (v *vectorFigures) coldIndex(ctx context.Context, what, dir string, bound c
 	if said == nil {
 		return fmt.Errorf("%s: index --verify does not say that it is what a rebuild makes:\n%s", name, out)
 	}
-	v.row(name+", nodes, verified", "the same", "", string(said[2]), 0, 0, "")
+	v.bench.row(name+", nodes, verified", "the same", "", string(said[2]), 0, 0, "")
 	recall, err := strconv.ParseFloat(string(said[1]), 64)
 	if err != nil {
 		return fmt.Errorf("%s: the recall that index --verify found: %w", name, err)
 	}
-	v.least(name+", recall", "", "", string(said[1]), 100*recall, bound.recall, " %")
+	v.bench.least(name+", recall", "", "", string(said[1]), 100*recall, bound.recall, " %")
 	return nil
 }
 
@@ -176,7 +176,7 @@ func (v *vectorFigures) coldIndex(ctx context.Context, what, dir string, bound c
 func (v *vectorFigures) indexedMemory(ctx context.Context, _ []int) error {
 	n := memoryStores[len(memoryStores)-1]
 	r := &remembered{
-		dir: filepath.Join(v.trees, fmt.Sprint("vectors-memory-", n)), n: n, texts: lexicaltest.New(v.seed),
+		dir: filepath.Join(v.bench.trees, fmt.Sprint("vectors-memory-", n)), n: n, texts: lexicaltest.New(v.bench.seed),
 		begun: time.Now().Add(-90 * 24 * time.Hour),
 	}
 	if err := r.make(ctx); err != nil {
@@ -186,21 +186,21 @@ func (v *vectorFigures) indexedMemory(ctx context.Context, _ []int) error {
 	if err := v.coldIndex(ctx, what, r.dir, coldBounds{peak: 800}); err != nil {
 		return err
 	}
-	add := exec.CommandContext(ctx, v.binary, "-C", r.dir, "--quiet", "memory", "capture", "--agent", "engineer", "--issue", "1", "-")
+	add := exec.CommandContext(ctx, v.bench.binary, "-C", r.dir, "--quiet", "memory", "capture", "--agent", "engineer", "--issue", "1", "-")
 	add.Env, add.Stdin = environment(), strings.NewReader("We decided to keep the index in one file because readers map it.\n")
 	if _, err := process(add); err != nil {
 		return err
 	}
-	got, err := process(v.reconcile(ctx, r.dir, "index"))
+	got, err := process(v.bench.reconcile(ctx, r.dir, "index"))
 	if err != nil {
 		return err
 	}
-	v.row("index of "+what+", after a capture", short(got.wall), "", short(got.wall), ms(got.wall), 0, "")
+	v.bench.row("index of "+what+", after a capture", short(got.wall), "", short(got.wall), ms(got.wall), 0, "")
 	query := r.texts.Word() + " " + r.texts.Word()
-	found, err := alternate(v.runs, func() (usage, error) { return process(v.reconcile(ctx, r.dir, "search", query)) })
+	found, err := alternate(v.bench.runs, func() (usage, error) { return process(v.bench.reconcile(ctx, r.dir, "search", query)) })
 	if err != nil {
 		return err
 	}
-	v.row("search among "+what+", whole process", short(found[0].wall), "", short(found[0].wall), ms(found[0].wall), 0, "")
+	v.bench.row("search among "+what+", whole process", short(found[0].wall), "", short(found[0].wall), ms(found[0].wall), 0, "")
 	return nil
 }

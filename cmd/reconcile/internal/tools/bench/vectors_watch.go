@@ -24,7 +24,7 @@ func (v *vectorFigures) watchedIndex(ctx context.Context, _ []int) (err error) {
 	if err != nil {
 		return err
 	}
-	w := &watchedFile{index: dir, file: filepath.Join(dir, stdCopy, "strings", "strings.go"), draft: filepath.Join(v.trees, "vectors-saved")}
+	w := &watchedFile{index: dir, file: filepath.Join(dir, stdCopy, "strings", "strings.go"), draft: filepath.Join(v.bench.trees, "vectors-saved")}
 	if w.text, err = os.ReadFile(w.file); err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (v *vectorFigures) watchedIndex(ctx context.Context, _ []int) (err error) {
 	if err := w.notify.Add(filepath.Dir(w.path(deltaPath))); err != nil {
 		return err
 	}
-	stop, err := v.startWatch(ctx, dir)
+	stop, err := v.bench.startWatch(ctx, dir)
 	if err != nil {
 		return err
 	}
@@ -64,8 +64,8 @@ func (v *vectorFigures) watchedRows(ctx context.Context, w *watchedFile) error {
 	}
 	p50, most := quantile(times, 0.5), slices.Max(times)
 	what := fmt.Sprintf("Go's source watched: save to index - %v", quiet)
-	v.row(what+", p50", short(p50), "", short(p50), ms(p50), 50, " ms")
-	v.row(what+", most", short(most), "", short(most), ms(most), 0, "")
+	v.bench.row(what+", p50", short(p50), "", short(p50), ms(p50), 50, " ms")
+	v.bench.row(what+", most", short(most), "", short(most), ms(most), 0, "")
 	return nil
 }
 

@@ -36,12 +36,12 @@ func (v *vectorFigures) hybrid(ctx context.Context, _ []int) error {
 				{" of agent=lead", vectors.Query{Labels: []string{"agent=lead"}}},
 			} {
 				q.Mode = mode
-				times, err := x.ask(ctx, q.Query, max(1, v.runs/4))
+				times, err := x.ask(ctx, q.Query, max(1, v.bench.runs/4))
 				if err != nil {
 					return err
 				}
 				p50, p99 := quantile(times, 0.5), quantile(times, 0.99)
-				v.row(fmt.Sprintf("%d nodes, %s%s (p99; p50)", n, mode, q.of), short(p99), "spec 50 ms", short(p50), ms(p50), bound, " ms")
+				v.bench.row(fmt.Sprintf("%d nodes, %s%s (p99; p50)", n, mode, q.of), short(p99), "spec 50 ms", short(p50), ms(p50), bound, " ms")
 			}
 		}
 	}
@@ -72,8 +72,8 @@ func (v *vectorFigures) walks(ctx context.Context, _ []int) error {
 		if err != nil {
 			return err
 		}
-		g, random, visited := x.Graph(), rand.New(rand.NewPCG(v.seed, 3)), 0
-		times, err := sample(1000*v.runs, func(int) error {
+		g, random, visited := x.Graph(), rand.New(rand.NewPCG(v.bench.seed, 3)), 0
+		times, err := sample(1000*v.bench.runs, func(int) error {
 			steps, _ := g.Walk([]graph.Ref{graph.Ref(random.IntN(n))}, graph.Reach{Depth: 3})
 			visited += len(steps)
 			return nil
@@ -88,7 +88,7 @@ func (v *vectorFigures) walks(ctx context.Context, _ []int) error {
 		if n > 10_000 {
 			bound = 0
 		}
-		v.quantiles(fmt.Sprintf("%d nodes, walk of depth 3 (p50; p99)", n), "10 ms", times, bound)
+		v.bench.quantiles(fmt.Sprintf("%d nodes, walk of depth 3 (p50; p99)", n), "10 ms", times, bound)
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ func (v *vectorFigures) opened(ctx context.Context, _ []int) error {
 			return err
 		}
 		for _, known := range []bool{true, false} {
-			times, err := sample(5*v.runs, func(i int) error {
+			times, err := sample(5*v.bench.runs, func(i int) error {
 				data, unmap, err := mapVectors(x.path)
 				if err != nil {
 					return err
@@ -129,7 +129,7 @@ func (v *vectorFigures) opened(ctx context.Context, _ []int) error {
 			if !known {
 				what = "copied"
 			}
-			v.row(fmt.Sprintf("%d nodes, open and answer, %s", n, what), short(took), "", short(took), ms(took), 20, " ms")
+			v.bench.row(fmt.Sprintf("%d nodes, open and answer, %s", n, what), short(took), "", short(took), ms(took), 20, " ms")
 		}
 	}
 	return nil
@@ -138,10 +138,10 @@ func (v *vectorFigures) opened(ctx context.Context, _ []int) error {
 // words: searches among texts by their words, for any of one to five, the best 20.
 func (v *vectorFigures) words(context.Context, []int) error {
 	const texts = 50_000
-	corpus := lexicaltest.New(v.seed)
+	corpus := lexicaltest.New(v.bench.seed)
 	docs, queries := corpus.Documents(texts), corpus.Queries(vectorAsked)
 	var index *lexical.Index
-	built, err := alternate(max(1, v.runs/2), func() (usage, error) {
+	built, err := alternate(max(1, v.bench.runs/2), func() (usage, error) {
 		return timed(func() (err error) {
 			index, err = lexical.Build(docs)
 			return err
@@ -154,7 +154,7 @@ func (v *vectorFigures) words(context.Context, []int) error {
 	if err != nil {
 		return err
 	}
-	times, err := sample(vectorAsked*v.runs, func(i int) error {
+	times, err := sample(vectorAsked*v.bench.runs, func(i int) error {
 		_, err := set.Search(queries[i%len(queries)], 20, nil)
 		return err
 	})
@@ -164,10 +164,10 @@ func (v *vectorFigures) words(context.Context, []int) error {
 	name := fmt.Sprintf("words of %d texts, best 20, ", texts)
 	for i, share := range []float64{0.5, 0.99} {
 		took := quantile(times, share)
-		v.row(fmt.Sprintf("%sp%g", name, 100*share), short(took), "", short(took), float64(took.Nanoseconds())/1e3, []float64{25, 150}[i], " µs")
+		v.bench.row(fmt.Sprintf("%sp%g", name, 100*share), short(took), "", short(took), float64(took.Nanoseconds())/1e3, []float64{25, 150}[i], " µs")
 	}
-	v.row(name+"built in", short(built[0].wall), "", short(built[0].wall), ms(built[0].wall), 500, " ms")
+	v.bench.row(name+"built in", short(built[0].wall), "", short(built[0].wall), ms(built[0].wall), 500, " ms")
 	size := float64(len(index.Bytes())) / 1e6
-	v.row(name+"size", fmt.Sprintf("%.1f MB", size), "", fmt.Sprintf("%.1f MB", size), size, 15, " MB")
+	v.bench.row(name+"size", fmt.Sprintf("%.1f MB", size), "", fmt.Sprintf("%.1f MB", size), size, 15, " MB")
 	return nil
 }
