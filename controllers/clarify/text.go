@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/shorten"
 )
 
 // DisplayName returns the name of an agent with each word capitalized: product-manager is Product Manager. Someone on
@@ -49,10 +50,11 @@ func article(typ string) string {
 
 // cut shortens text to at most n characters, with an ellipsis at the end.
 func cut(s string, n int) string {
-	if len(s) <= n || utf8.RuneCountInString(s) <= n {
+	head, rest := shorten.Head(s, n)
+	if rest == "" {
 		return s
 	}
-	return strings.TrimSpace(string([]rune(s)[:n-1])) + "…"
+	return strings.TrimSpace(head) + "…"
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -14,6 +14,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/manifests"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/treepath"
 )
 
 // The states of a dependency; "" where a language does not say which package an import is of.
@@ -118,7 +119,7 @@ func (t *tracker) lock(m *manifests.Manifest) {
 	}
 	for _, d := range t.list {
 		l, ok := by[manifests.Normal(m.Ecosystem, d.Name)]
-		if d.Ecosystem != m.Ecosystem || !ok || !isBelow(d.dir, path.Dir(m.Path)) {
+		if d.Ecosystem != m.Ecosystem || !ok || !treepath.Below(d.dir, path.Dir(m.Path)) {
 			continue
 		}
 		if d.Ecosystem == manifests.Go {
@@ -127,8 +128,6 @@ func (t *tracker) lock(m *manifests.Manifest) {
 		d.Locked, d.Deprecated, d.src.Engine = l.Version, cmp.Or(d.Deprecated, l.Deprecated), l.Engine
 	}
 }
-
-func isBelow(p, dir string) bool { return dir == "." || p == dir || strings.HasPrefix(p, dir+"/") }
 
 // folders notes the modules of Python that a file makes importable.
 func (t *tracker) folders(p string) {
@@ -143,7 +142,7 @@ func (t *tracker) folders(p string) {
 func (t *tracker) use(file string, i imported) {
 	var best *Dependency
 	for _, d := range t.list {
-		if d.Ecosystem != i.ecosystem || !d.provides(i.path) || !isBelow(file, d.dir) {
+		if d.Ecosystem != i.ecosystem || !d.provides(i.path) || !treepath.Below(file, d.dir) {
 			continue
 		}
 		if best == nil || len(d.dir) > len(best.dir) || len(d.ImportPath) > len(best.ImportPath) {

@@ -13,6 +13,7 @@ import (
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/secrets"
+	"reconcile.dev/reconcile/schemas/shorten"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -182,11 +183,10 @@ func characters(texts []string) int {
 
 // cutWords shortens a text to a number of characters, between two words where there are any near the end.
 func cutWords(s string, most int) string {
-	runes := []rune(s)
-	if len(runes) <= most {
+	short, rest := shorten.Head(s, most)
+	if rest == "" {
 		return s
 	}
-	short := string(runes[:max(most-1, 0)])
 	if i := strings.LastIndexAny(short, " \t\n"); i > len(short)/2 {
 		short = strings.TrimRight(short[:i], " \t\n")
 	}

@@ -88,9 +88,9 @@ func statementSize(o *schemas.Observation) int {
 // statedIn is the short form of what an original says.
 func statedIn(o *schemas.Observation) string {
 	if s := flat(o.Summary); s != "" {
-		return shorten(s, statedLimit)
+		return cutFlat(s, statedLimit)
 	}
-	return shorten(flat(o.Content), statedLimit)
+	return cutFlat(flat(o.Content), statedLimit)
 }
 
 // keptInFull is all that an original says, on one line, its summary included.
@@ -110,7 +110,7 @@ func keptInFull(o *schemas.Observation) string {
 func statement(o *schemas.Observation, ids []string, text string, plainCategory bool) string {
 	line := "- "
 	if !plainCategory {
-		line += "[" + shorten(flat(o.Category), 40) + "] "
+		line += "[" + cutFlat(flat(o.Category), 40) + "] "
 	}
 	line += text
 	if o.Category == schemas.CategoryDecision {
@@ -212,9 +212,9 @@ func mergedSummary(members []*schemas.Observation) string {
 	share := max(mergedLimit/len(all)-2, 24)
 	parts := make([]string, len(all))
 	for i, o := range all {
-		parts[i] = shorten(statedIn(o.Observation), share)
+		parts[i] = cutFlat(statedIn(o.Observation), share)
 	}
-	return shorten(strings.Join(parts, "; "), mergedLimit)
+	return cutFlat(strings.Join(parts, "; "), mergedLimit)
 }
 
 // seen is an anchor as it was seen at a time.

@@ -109,7 +109,7 @@ func checkKept(t *testing.T, originals []schemas.Observation, after *Folded) {
 		if !byID[o.ID].Archived {
 			continue
 		}
-		said := strings.TrimSuffix(shorten(flat(o.Summary), statedLimit), ellipsis)
+		said := strings.TrimSuffix(cutFlat(flat(o.Summary), statedLimit), ellipsis)
 		if !strings.Contains(flat(all), said) {
 			t.Errorf("nothing says %.60q", said)
 		}

@@ -9,6 +9,7 @@ import (
 	"reconcile.dev/reconcile/controllers/agentio"
 	"reconcile.dev/reconcile/controllers/tokens"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/shorten"
 )
 
 // Limits of the summary of an entry (agentx-spec, memory pipeline 4.1; schemas.ObservationEntry).
@@ -20,11 +21,12 @@ const (
 // cut cuts a text with more runes than most to that many: at a space in the latter half if there is one, else between
 // two characters as they are seen. The last of them says that something is missing.
 func cut(text string, most int) string {
-	if len(text) <= most || utf8.RuneCountInString(text) <= most {
+	head, rest := shorten.Head(text, most)
+	if rest == "" {
 		return text
 	}
-	end := runes(text, most-1)
-	if !unicode.IsSpace(firstRune(text[end:])) {
+	end := len(head)
+	if !unicode.IsSpace(firstRune(rest)) {
 		if space := strings.LastIndexFunc(text[:end], unicode.IsSpace); space > runes(text, most/2) {
 			end = space
 		} else {
@@ -106,27 +108,23 @@ func summaryOf(e *schemas.ObservationEntry) string {
 	if s := flat(e.Summary); s != "" {
 		return s
 	}
-	return shorten(flat(e.Content), summaryLimit)
+	return cutFlat(flat(e.Content), summaryLimit)
 }
 
 // flat is a text on one line, with one space between words.
 func flat(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// shorten cuts a flat text to that many characters, at a word if there is one in the last third.
-func shorten(s string, most int) string {
-	if len(s) <= most || utf8.RuneCountInString(s) <= most {
+// cutFlat cuts a flat text to that many characters, at a word if there is one in the last third.
+func cutFlat(s string, most int) string {
+	head, rest := shorten.Head(s, most)
+	if rest == "" {
 		return s
 	}
-	end := 0
-	for range most - 1 {
-		_, size := utf8.DecodeRuneInString(s[end:])
-		end += size
+	if at := strings.LastIndexByte(head, ' '); at > len(head)*2/3 {
+		head = head[:at]
 	}
-	if at := strings.LastIndexByte(s[:end], ' '); at > end*2/3 {
-		end = at
-	}
-	return strings.TrimRight(s[:end], " ") + ellipsis
+	return strings.TrimRight(head, " ") + ellipsis
 }
 
 // oneLine is a short text on one line.
-func oneLine(s string) string { return shorten(flat(agentio.Plain(s)), 200) }
+func oneLine(s string) string { return cutFlat(flat(agentio.Plain(s)), 200) }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/controllers/checks"
+	"reconcile.dev/reconcile/schemas/treepath"
 )
 
 // Job is a tool that is to check a folder, or some files in it. Its command is that of the role with the placeholders filled in:
@@ -122,7 +123,7 @@ func nearest(found []Discovered, t Discovered, file string) bool {
 
 // below reports whether a path is a folder, or lies in it; every path lies in "".
 func below(folder, p string) bool {
-	return folder == "" || p == folder || strings.HasPrefix(p, folder+"/")
+	return folder == "" || treepath.Below(p, folder)
 }
 
 // Build returns the command that builds what the job's command runs; none where that builds it itself.

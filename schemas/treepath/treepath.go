@@ -70,6 +70,11 @@ func plain(name string) bool {
 	return c > ' ' && c < 0x80 && c != '.' && c != 'g' && c != 'G' && c != 'r' && c != 'R' && c != ':'
 }
 
+// Below reports whether the slash path p is the folder dir or below it, as both are written. All is below the root, ".".
+func Below(p, dir string) bool {
+	return dir == "." || p == dir || len(p) > len(dir) && p[len(dir)] == '/' && p[:len(dir)] == dir
+}
+
 // Within reports whether the path p is the folder dir or below it, with the names folded. dir is the state folder or another
 // folder with an owner; spellings that a file system treats as equal are equal.
 func Within(p, dir string) bool {

@@ -35,6 +35,20 @@ func TestOf(t *testing.T) {
 }
 
 // TestMutants: whatever rule is left out, a case notices it.
+func TestBelow(t *testing.T) {
+	for _, c := range []struct {
+		p, dir string
+		want   bool
+	}{
+		{"a", "a", true}, {"a/b", "a", true}, {"a/b/c", "a/b", true}, {"a/b", ".", true}, {".", ".", true}, {"../x", "..", true},
+		{"ab", "a", false}, {"a", "a/b", false}, {"A/b", "a", false}, {"..x", "..", false}, {".", "a", false},
+	} {
+		if got := Below(c.p, c.dir); got != c.want {
+			t.Errorf("Below(%q, %q) = %t", c.p, c.dir, got)
+		}
+	}
+}
+
 func TestMutants(t *testing.T) {
 	for name, change := range map[string]func(string) string{
 		"case":    func(s string) string { return mask(s, func(r rune) bool { return r >= 'A' && r <= 'Z' || r == 'İ' }) },

@@ -66,11 +66,10 @@ func Below(dir string) string {
 	if err != nil {
 		return ""
 	}
-	rel, err := filepath.Rel(l.Top, abs)
-	if err != nil || rel == "." {
-		return ""
+	if rel, _ := Within(l.Top, abs); rel != "." {
+		return rel
 	}
-	return filepath.ToSlash(rel)
+	return ""
 }
 
 // layoutAt returns the layout of the work tree whose top is at, or the zero layout if at is not a top.

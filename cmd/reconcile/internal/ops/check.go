@@ -26,6 +26,7 @@ import (
 	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/controllers/tools"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/regular"
 	"reconcile.dev/reconcile/state/worktree"
@@ -194,7 +195,7 @@ func (p *project) below(given string) (string, error) {
 
 // inScope reports whether a file is one of those that were asked for.
 func (p *project) inScope(file string) bool {
-	return len(p.scope) == 0 || slices.ContainsFunc(p.scope, func(s string) bool { return s == file || strings.HasPrefix(file, s+"/") })
+	return len(p.scope) == 0 || slices.ContainsFunc(p.scope, func(s string) bool { return treepath.Below(file, s) })
 }
 
 func absoluteFolder(dir string) (string, error) {

@@ -15,6 +15,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/index"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/worktree"
 	"reconcile.dev/reconcile/vectors"
 	"reconcile.dev/reconcile/vectors/answer"
 	"reconcile.dev/reconcile/vectors/graph"
@@ -85,8 +86,8 @@ func Index(ctx context.Context, env Env, q IndexRequest) (r IndexResult, err err
 
 func (x *indexed) stats() *answer.Stats {
 	s, k := x.Stats(), x.kept
-	s.Inputs, s.Changed, s.Model, s.Tools = k.How.Inputs, k.Changed(), k.Meta().Model, k.Meta().Tools
-	s.M, s.EfConstruction = k.M, k.EfConstruction
+	s.Inputs, s.Changed, s.Model, s.Tools = k.How.Inputs, k.Changed(), k.Stored.Meta().Model, k.Stored.Meta().Tools
+	s.M, s.EfConstruction = k.Stored.M, k.Stored.EfConstruction
 	s.EfSearch, s.EfThorough = k.Efforts()
 	s.Large, s.Binary, s.Unreadable = k.How.LeftOut.Large, k.How.LeftOut.Binary, k.How.LeftOut.Unreadable
 	return &s
@@ -235,9 +236,9 @@ func (e Env) inTree(word string) string {
 	if _, err := os.Lstat(e.CallerPath(file)); err != nil {
 		return word
 	}
-	below := filepath.Join(e.Prefix, file)
-	if !filepath.IsLocal(below) {
+	below, ok := worktree.Within(".", filepath.Join(e.Prefix, file))
+	if !ok {
 		return word
 	}
-	return filepath.ToSlash(below) + strings.TrimPrefix(word, file)
+	return below + strings.TrimPrefix(word, file)
 }

@@ -6,11 +6,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/controllers/preview"
 	"reconcile.dev/reconcile/schemas/secrets"
+	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state/regular"
 	"reconcile.dev/reconcile/state/worktree"
 )
@@ -194,10 +196,5 @@ func (e Env) belowTop(top, p string) (string, error) {
 
 // isWithin reports whether a path is one of some files, or below one of some folders; none mean all.
 func isWithin(p string, paths []string) bool {
-	for _, in := range paths {
-		if in == "." || p == in || strings.HasPrefix(p, in+"/") {
-			return true
-		}
-	}
-	return len(paths) == 0
+	return len(paths) == 0 || slices.ContainsFunc(paths, func(in string) bool { return treepath.Below(p, in) })
 }

@@ -12,6 +12,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/regular"
 	"reconcile.dev/reconcile/state/worktree"
@@ -112,7 +113,7 @@ func pathBelow(root, full string) (string, bool) {
 // isSpecs reports whether spec files are read from a path.
 func isSpecs(t *state.Tree, p string) bool {
 	folders := t.Settings().Folders
-	return tree.Within(p, folders.Specs) || tree.Within(p, state.ArchiveDir(folders.State))
+	return treepath.Below(p, folders.Specs) || treepath.Below(p, state.ArchiveDir(folders.State))
 }
 
 // addTreeProblems adds the problems of the tree's files at and below rel.
@@ -120,13 +121,13 @@ func (v *Validation) addTreeProblems(s *state.Store, t *state.Tree, rel string) 
 	files := map[string]bool{}
 	for _, kind := range t.Kinds() {
 		for _, e := range t.Entries(kind) {
-			if e.Object != nil && tree.Within(e.Object.Path, rel) {
+			if e.Object != nil && treepath.Below(e.Object.Path, rel) {
 				files[e.Object.Path] = true
 			}
 		}
 	}
 	for _, p := range tree.Problems(s, t) {
-		if tree.Within(p.Path, rel) {
+		if treepath.Below(p.Path, rel) {
 			files[p.Path] = true
 			v.Problems = append(v.Problems, p)
 		}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/fsnotify/fsnotify"
+	"reconcile.dev/reconcile/schemas/treepath"
 )
 
 // notifier is the part of fsnotify that the watcher uses.
@@ -102,7 +103,7 @@ func (w *Watcher) uncovered(dir string, err error) error {
 // uncover removes the watches of dir and of every folder below it.
 func (w *Watcher) uncover(dir string) {
 	for d := range w.watched {
-		if within(d, dir) {
+		if treepath.Below(d, dir) {
 			// The kernel may have removed the watch already, with the folder.
 			_ = w.notify.Remove(filepath.Join(w.root, filepath.FromSlash(d)))
 			delete(w.watched, d)

@@ -17,7 +17,7 @@ func newScope(paths []string) scope {
 	s := make(scope, 0, len(paths))
 	for _, p := range paths {
 		p = path.Clean(strings.TrimPrefix(p, "/"))
-		if p != ".." && !strings.HasPrefix(p, "../") {
+		if !treepath.Below(p, "..") {
 			s = append(s, p)
 		}
 	}
@@ -27,21 +27,16 @@ func newScope(paths []string) scope {
 
 // holds reports whether p is one of the watched paths or below one.
 func (s scope) holds(p string) bool {
-	return slices.ContainsFunc(s, func(w string) bool { return within(p, w) })
+	return slices.ContainsFunc(s, func(w string) bool { return treepath.Below(p, w) })
 }
 
 // leads reports whether a watched path is below the folder p, so that p's own entries must be watched.
 func (s scope) leads(p string) bool {
-	return slices.ContainsFunc(s, func(w string) bool { return within(w, p) })
+	return slices.ContainsFunc(s, func(w string) bool { return treepath.Below(w, p) })
 }
 
 // wants reports whether changes at p are relevant.
 func (s scope) wants(p string) bool { return !ignored(p) && (s.holds(p) || s.leads(p)) }
-
-// within reports whether p is dir or below it.
-func within(p, dir string) bool {
-	return dir == "." || p == dir || len(p) > len(dir) && p[len(dir)] == '/' && p[:len(dir)] == dir
-}
 
 // ignored reports whether p is, or is inside, an irrelevant path: git's or reconcile's own files, lock files, and
 // short-lived files of editors and system tools.

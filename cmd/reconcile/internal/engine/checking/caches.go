@@ -15,6 +15,7 @@ import (
 	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/controllers/tools"
 	"reconcile.dev/reconcile/state/regular"
+	"reconcile.dev/reconcile/state/worktree"
 )
 
 // shares reports whether a tool may write the caches that checks share: one of Go that is no part of the project, and compiles and reads code of
@@ -62,7 +63,7 @@ func outside(root, program string) bool {
 		return false
 	}
 	for _, at := range []string{program, real} {
-		if rel, err := filepath.Rel(root, at); err != nil || filepath.IsLocal(rel) {
+		if _, below := worktree.Within(root, at); below || !filepath.IsAbs(at) {
 			return false
 		}
 	}

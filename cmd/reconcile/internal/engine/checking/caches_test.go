@@ -71,7 +71,7 @@ func TestSharesCaches(t *testing.T) {
 var faults = []mutants.Mutant{
 	{"tests write the shared cache", "caches.go", "t.Role.RunsTests() && !c.compiles || ", "", "TestSharesCaches"},
 	{"commands of the team write the shared cache", "caches.go", " || c.team", "", "TestSharesCaches"},
-	{"programs of the project write the shared cache", "caches.go", "err != nil || filepath.IsLocal(rel)", "err != nil || rel == \"\"", "TestSharesCaches"},
+	{"programs of the project write the shared cache", "caches.go", "below || !filepath.IsAbs(at)", "below && at == \"\" || !filepath.IsAbs(at)", "TestSharesCaches"},
 	{"a link hides a program of the project", "caches.go", "[]string{program, real}", "[]string{program, program + real[:0]}", "TestSharesCaches"},
 	{"linters with plugins write the shared cache", "caches.go", "t.Language == \"go\" && ", "", "TestSharesCaches"},
 	{"a linter with plugins of the project writes the shared cache", "caches.go", " && !c.plugged(t, argv)", "", "TestSharesCaches"},

@@ -137,7 +137,7 @@ func Examine(k *index.Keeper, t *state.Tree) (string, error) {
 		return "", err
 	}
 	defer x.Close()
-	model := x.Meta().Model
+	model := x.Stored.Meta().Model
 	if model == "" {
 		model = "nothing"
 	}

@@ -21,6 +21,7 @@ import (
 	"reconcile.dev/reconcile/controllers/workflows"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/document"
+	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/regular"
 )
@@ -40,7 +41,7 @@ func ownership(store *state.Store, t *state.Tree) func(string) gitrepo.Ownership
 	shared := []string{dir + "/agent-status.json", dir + "/clarifications"}
 	statuses := append(Written(store.Kinds(), settings), store.MemoryDir())
 	within := func(p string, all []string) bool {
-		return slices.ContainsFunc(all, func(q string) bool { return p == q || strings.HasPrefix(p, q+"/") })
+		return slices.ContainsFunc(all, func(q string) bool { return treepath.Below(p, q) })
 	}
 	return func(p string) gitrepo.Ownership {
 		switch {

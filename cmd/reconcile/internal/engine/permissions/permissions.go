@@ -4,11 +4,9 @@ package permissions
 
 import (
 	"context"
-	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +14,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/acp"
 	"reconcile.dev/reconcile/controllers/permits"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/worktree"
 )
@@ -163,12 +162,9 @@ func isOwn(t *state.Tree, q *runner.PermissionRequest) bool {
 		if !ok {
 			return false
 		}
-		rel = strings.ToLower(rel)
-		for _, kept := range []string{".git", path.Dir(state.WorkDir), folders.Specs, folders.State, schemas.SettingsPath} {
-			kept = strings.ToLower(kept)
-			if rel == kept || strings.HasPrefix(rel, kept+"/") || strings.Contains("/"+rel+"/", "/.git/") {
-				return false
-			}
+		kept := []string{folders.Specs, folders.State, schemas.SettingsPath}
+		if treepath.Of(rel) != treepath.User || slices.ContainsFunc(kept, func(dir string) bool { return treepath.Within(rel, dir) }) {
+			return false
 		}
 	}
 	return true

@@ -109,7 +109,7 @@ func TestOwnFiles(t *testing.T) {
 	}
 	for path, own := range map[string]bool{
 		"a.go": true, "deep/new/a.go": true, filepath.Join(dir, "b.go"): true, "gitignore": true,
-		".git/hooks/pre-commit": false, "sub/.GIT/config": false, "specs/agents/coder.yaml": false, "Specs/x.yaml": false, "state/x.json": false,
+		".git/hooks/pre-commit": false, "GIT~1/config": false, ".git./config": false, "sub/.GIT/config": false, "specs/agents/coder.yaml": false, "Specs/x.yaml": false, "state/x.json": false,
 		".reconcile/leases": false, "reconcile.yaml": false, "../x": false, "link/x": false, "a/../../x": false, ".": false, outside: false,
 	} {
 		want := "unanswered"

@@ -20,6 +20,7 @@ import (
 	"reconcile.dev/reconcile/controllers/mirror"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -114,7 +115,7 @@ func planTree(ctx context.Context, c tree.Config, repo *gitrepo.Repo, base, head
 		}
 	}
 	for _, p := range tree.Problems(m.Store, s.tree) {
-		if tree.Within(p.Path, folders.Specs) {
+		if treepath.Below(p.Path, folders.Specs) {
 			s.problems = append(s.problems, p)
 		}
 	}
@@ -141,7 +142,7 @@ func inputsOf(t *state.Tree) func(string) bool {
 	folders := t.Settings().Folders
 	ours := []string{folders.Specs, folders.State, schemas.SettingsPath, ".reconcile"}
 	return func(p string) bool {
-		if slices.ContainsFunc(ours, func(dir string) bool { return tree.Within(strings.ToLower(p), strings.ToLower(dir)) }) {
+		if slices.ContainsFunc(ours, func(dir string) bool { return treepath.Below(strings.ToLower(p), strings.ToLower(dir)) }) {
 			return false
 		}
 		return slices.ContainsFunc(globs, func(g string) bool {

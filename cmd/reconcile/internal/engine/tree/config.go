@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -108,9 +107,6 @@ func conversions(dir string) *gitrepo.Conversions {
 	}
 	return c
 }
-
-// Within reports whether a slash path p is within the folder dir: dir itself, or a path below it.
-func Within(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }
 
 // Reader reads a tree with statuses that include the journals of running processes. It takes no lock and changes
 // nothing.
