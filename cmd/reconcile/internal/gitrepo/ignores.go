@@ -21,10 +21,10 @@ import (
 // each once.
 type rules struct {
 	l          layout
-	ignoreBase []gitignore.Pattern
-	attrBase   [][]attrLine                   // of the system and of the user
-	attrLast   []attrLine                     // info/attributes: over those of the folders
-	ignores    map[string][]gitignore.Pattern // by folder: its own .gitignore
+	ignoreBase []ignorePattern
+	attrBase   [][]attrLine               // of the system and of the user
+	attrLast   []attrLine                 // info/attributes: over those of the folders
+	ignores    map[string][]ignorePattern // by folder: its own .gitignore
 	attrs      map[string][]attrLine
 	ends       lineEnds
 	fold       bool // patterns of attributes ignore case
@@ -34,7 +34,7 @@ type rules struct {
 
 // newRules reads the rules of the whole repository: the user's files, and info/exclude and info/attributes.
 func newRules(ctx context.Context, l layout, c *gitConfig) *rules {
-	r := &rules{l: l, cfg: c, ignores: map[string][]gitignore.Pattern{}, attrs: map[string][]attrLine{}, filters: map[string]bool{}}
+	r := &rules{l: l, cfg: c, ignores: map[string][]ignorePattern{}, attrs: map[string][]attrLine{}, filters: map[string]bool{}}
 	r.ends, r.fold = readLineEnds(ctx, c), c.flag(ctx, "core.ignorecase", false)
 	for _, p := range []string{c.userFile(ctx, "core.excludesfile", "ignore"), filepath.Join(l.common, "info", "exclude")} {
 		r.ignoreBase = append(r.ignoreBase, readIgnore(p, nil)...)
@@ -47,16 +47,30 @@ func newRules(ctx context.Context, l layout, c *gitConfig) *rules {
 	return r
 }
 
-func readIgnore(file string, domain []string) []gitignore.Pattern {
+// ignorePattern is a line of a .gitignore, for the paths below its folder whose own folders are not ignored.
+type ignorePattern struct {
+	gitignore.Pattern
+	named bool // it has no slash but at its end, and is about names in any folder
+}
+
+func newIgnorePattern(line string, domain []string) ignorePattern {
+	name := strings.TrimSuffix(strings.TrimRight(strings.TrimPrefix(line, "!"), " "), "/")
+	if strings.Contains(name, "/") {
+		return ignorePattern{gitignore.ParsePattern(line, domain), false}
+	}
+	return ignorePattern{gitignore.ParsePattern(line, nil), true}
+}
+
+func readIgnore(file string, domain []string) []ignorePattern {
 	data, err := regular.ReadPath(file)
 	if err != nil {
 		return nil
 	}
-	var out []gitignore.Pattern
+	var out []ignorePattern
 	for line := range strings.Lines(string(data)) {
 		line = strings.TrimRight(line, "\r\n")
 		if strings.TrimSpace(line) != "" && line[0] != '#' {
-			out = append(out, gitignore.ParsePattern(line, domain))
+			out = append(out, newIgnorePattern(line, domain))
 		}
 	}
 	return out
@@ -80,7 +94,7 @@ func (r *rules) leftOut(path string, isDir bool) bool {
 }
 
 // folder returns the patterns of a folder's .gitignore.
-func (r *rules) folder(dir string) []gitignore.Pattern {
+func (r *rules) folder(dir string) []ignorePattern {
 	own, ok := r.ignores[dir]
 	if !ok {
 		own = readIgnore(filepath.Join(r.l.worktree, filepath.FromSlash(dir), ".gitignore"), splitTreePath(dir))
@@ -90,9 +104,13 @@ func (r *rules) folder(dir string) []gitignore.Pattern {
 }
 
 // matchIgnore applies the last pattern that matches.
-func matchIgnore(patterns []gitignore.Pattern, parts []string, dir bool) bool {
+func matchIgnore(patterns []ignorePattern, parts []string, dir bool) bool {
 	for i := len(patterns) - 1; i >= 0; i-- {
-		if m := patterns[i].Match(parts, dir); m != gitignore.NoMatch {
+		about := parts
+		if patterns[i].named {
+			about = parts[len(parts)-1:]
+		}
+		if m := patterns[i].Match(about, dir); m != gitignore.NoMatch {
 			return m == gitignore.Exclude
 		}
 	}
@@ -194,7 +212,7 @@ func (i *Ignores) keeps(p string, isDir bool) bool {
 
 // patterns returns the patterns that apply in a folder of the work tree. all is set if the folder is ignored as a
 // whole, since nothing below an ignored folder can be included again.
-func (i *Ignores) patterns(dir string, rules bool) (patterns []gitignore.Pattern, all bool) {
+func (i *Ignores) patterns(dir string, rules bool) (patterns []ignorePattern, all bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if !rules {
