@@ -269,7 +269,7 @@ func (s *ActionSpec) Check(r *Report) {
 	if s.Node != "" && !isNodeName(s.Node) {
 		f := r.At("node").Errorf("bad-name", "%q is not the name of a node", s.Node)
 		if n := snake(s.Node); n != "" {
-			f.Suggest("did you mean %q?", n)
+			f.suggest("did you mean %q?", n)
 		}
 	}
 	to, err := s.TargetRef()
@@ -280,45 +280,45 @@ func (s *ActionSpec) Check(r *Report) {
 	case to.Kind == PlanChangeKind.Name:
 		s.checkPlanAnswer(r)
 	case s.Node != "" && to.Kind != DAGKind.Name:
-		r.At("node").Errorf("conflict", "only a DAG has nodes, and the target is %s", to).Also("the target", "target")
+		r.At("node").Errorf("conflict", "only a DAG has nodes, and the target is %s", to).also("the target", "target")
 	case to.Kind == SessionKind.Name && s.Verb == VerbApprove && s.Target != TargetAll:
 		if s.Reason == "" {
-			r.At("reason").Errorf("missing", "the work of %s is taken although it does not pass, so there must be a reason", to).Suggest("write why")
+			r.At("reason").Errorf("missing", "the work of %s is taken although it does not pass, so there must be a reason", to).suggest("write why")
 		}
 	case to.Kind != DAGKind.Name && s.Verb != VerbStart && !slices.Contains(sessionVerbs, s.Verb):
 		who, also := "a session", "retry, skip and approve"
 		if s.Target == TargetAll {
 			who, also = TargetAll, "retry and skip"
 		}
-		r.At("verb").Errorf("conflict", "%s cannot %s", who, s.Verb).Also("the target", "target").
-			Suggest("%s knows pause, resume, cancel, %s", who, also)
+		r.At("verb").Errorf("conflict", "%s cannot %s", who, s.Verb).also("the target", "target").
+			suggest("%s knows pause, resume, cancel, %s", who, also)
 	case s.All && (s.Verb != VerbRetry || s.Node != ""):
-		r.At("all").Errorf("conflict", "only retry of a whole DAG can be about all nodes").Suggest("leave out all")
+		r.At("all").Errorf("conflict", "only retry of a whole DAG can be about all nodes").suggest("leave out all")
 	case s.Mode != "" && s.Verb != VerbCancel:
-		r.At("mode").Errorf("conflict", "%s has no mode; cancel has", s.Verb).Suggest("leave out mode")
+		r.At("mode").Errorf("conflict", "%s has no mode; cancel has", s.Verb).suggest("leave out mode")
 	case s.Alone && (s.Verb != VerbRetry || s.Node == ""):
-		r.At("alone").Errorf("conflict", "only retry of a node can leave out its dependents").Suggest("leave out alone")
+		r.At("alone").Errorf("conflict", "only retry of a node can leave out its dependents").suggest("leave out alone")
 	case s.Verb != VerbApprove && s.Answer != "":
-		r.At("answer").Errorf("conflict", "%s brings no answer; approve does", s.Verb).Suggest("leave out answer")
+		r.At("answer").Errorf("conflict", "%s brings no answer; approve does", s.Verb).suggest("leave out answer")
 	case s.Digest != "" && (s.Verb != VerbApprove && IgnoredStep(s.Verb) == "" || s.Node == ""):
-		r.At("digest").Errorf("conflict", "only approve of a node, ignore-inspector and ignore-tester are about a digest").Suggest("leave out digest")
+		r.At("digest").Errorf("conflict", "only approve of a node, ignore-inspector and ignore-tester are about a digest").suggest("leave out digest")
 	case s.Digest != "" && (len(s.Digest) != 32 || strings.Trim(s.Digest, "0123456789abcdef") != ""):
 		r.At("digest").Errorf("bad-digest", "%q is no digest of what is to be approved", s.Digest).
-			Suggest("copy it from reconcile ready --explain: 32 hexadecimal digits")
+			suggest("copy it from reconcile ready --explain: 32 hexadecimal digits")
 	case s.Answer != "" && s.Node == "":
-		r.At("answer").Errorf("missing", "an answer is about a node").Suggest("add node")
+		r.At("answer").Errorf("missing", "an answer is about a node").suggest("add node")
 	case s.Permission != nil && s.Node == "", s.Permission != nil && s.Verb != VerbApprove && s.Verb != VerbDeny:
 		r.At("permission").Errorf("conflict", "only approve and deny of a node are about a permission")
 	case s.Permission != nil && (s.Permission.Command == "") == (s.Permission.Tool == ""):
 		r.At("permission").Errorf("missing", "names either the command or the tool that the agent asked for")
 	case s.Permission == nil && s.Verb == VerbDeny:
-		r.At("verb").Errorf("missing", "deny is about a permission that an agent asks for").Suggest("add permission, or write reconcile deny dag/NAME NODE")
+		r.At("verb").Errorf("missing", "deny is about a permission that an agent asks for").suggest("add permission, or write reconcile deny dag/NAME NODE")
 	case s.Node == "" && isOfTask(s.Verb):
-		r.At("verb").Errorf("missing", "%s is about a node", s.Verb).Suggest("add node")
+		r.At("verb").Errorf("missing", "%s is about a node", s.Verb).suggest("add node")
 	case s.Verb == VerbPrompt && strings.TrimSpace(s.Text) == "":
-		r.At("text").Errorf("missing", "prompt has nothing to tell").Suggest("add text")
+		r.At("text").Errorf("missing", "prompt has nothing to tell").suggest("add text")
 	case s.Text != "" && !IsMessage(s.Verb) && s.Verb != VerbStart:
-		r.At("text").Errorf("conflict", "%s has no text", s.Verb).Suggest("write reason, or the verb prompt")
+		r.At("text").Errorf("conflict", "%s has no text", s.Verb).suggest("write reason, or the verb prompt")
 	}
 }
 
@@ -332,13 +332,13 @@ func (s *ActionSpec) checkOverride(r *Report) bool {
 	case s.Verb != VerbOverride:
 		r.At("verb").Errorf("conflict", "%s is about no check; the target tree and the field override are for the verb override", s.Verb)
 	case s.Target != TargetTree:
-		r.At("target").Errorf("conflict", "an override is about the code, and the target is %s", s.Target).Suggest("write target: tree")
+		r.At("target").Errorf("conflict", "an override is about the code, and the target is %s", s.Target).suggest("write target: tree")
 	case o == nil:
-		r.At("verb").Errorf("missing", "override does not say what it accepts").Suggest("run reconcile inspect override ID --reason TEXT, which writes it")
+		r.At("verb").Errorf("missing", "override does not say what it accepts").suggest("run reconcile inspect override ID --reason TEXT, which writes it")
 	case strings.TrimSpace(s.Reason) == "":
-		r.At("verb").Errorf("missing", "an override has a reason").Suggest("add reason")
+		r.At("verb").Errorf("missing", "an override has a reason").suggest("add reason")
 	case s.Node != "" || s.Text != "" || s.Answer != "" || s.Digest != "" || s.Permission != nil || s.All || s.Alone || s.Mode != "":
-		r.At("verb").Errorf("conflict", "an override has no node, text, answer, digest, permission, all, alone or mode").Suggest("remove them")
+		r.At("verb").Errorf("conflict", "an override has no node, text, answer, digest, permission, all, alone or mode").suggest("remove them")
 	default:
 		n := 0
 		for _, set := range []bool{o.Finding != "", o.Test != "", o.NoTests} {
@@ -357,16 +357,16 @@ func (s *ActionSpec) checkOverride(r *Report) bool {
 func (s *ActionSpec) checkPlanAnswer(r *Report) {
 	switch {
 	case s.Node != "":
-		r.At("node").Errorf("conflict", "a plan change has no nodes").Suggest("remove node")
+		r.At("node").Errorf("conflict", "a plan change has no nodes").suggest("remove node")
 	case s.Verb != VerbApprove && s.Verb != VerbDeny:
-		r.At("verb").Errorf("conflict", "a plan change cannot %s", s.Verb).Also("the target", "target").
-			Suggest("a plan change knows approve and deny")
+		r.At("verb").Errorf("conflict", "a plan change cannot %s", s.Verb).also("the target", "target").
+			suggest("a plan change knows approve and deny")
 	case s.Verb == VerbDeny && s.Answer != "":
-		r.At("answer").Errorf("conflict", "deny brings no answer; approve does").Suggest("write reason")
+		r.At("answer").Errorf("conflict", "deny brings no answer; approve does").suggest("write reason")
 	case s.Permission != nil:
-		r.At("permission").Errorf("conflict", "only approve and deny of a node are about a permission").Suggest("remove permission")
+		r.At("permission").Errorf("conflict", "only approve and deny of a node are about a permission").suggest("remove permission")
 	case s.All || s.Alone || s.Mode != "" || s.Digest != "":
-		r.At("verb").Errorf("conflict", "an answer to a plan change has no all, alone, mode or digest").Suggest("remove them")
+		r.At("verb").Errorf("conflict", "an answer to a plan change has no all, alone, mode or digest").suggest("remove them")
 	case s.Verb == VerbApprove && s.Answer != "":
 		if _, err := ReadPlanAnswer(s.Answer); err != nil {
 			r.At("answer").Errorf("bad-answer", "%v", err)
@@ -391,7 +391,7 @@ func checkActionNode(o, to *Object, r *Report) {
 		}
 	}
 	if !slices.Contains(names, s.Node) && !dag.mayMake(s.Node) {
-		r.At("node").Errorf("missing-node", "%s has no node %q", to.Ref, s.Node).Near(s.Node, names)
+		r.At("node").Errorf("missing-node", "%s has no node %q", to.Ref, s.Node).near(s.Node, names)
 	}
 }
 

@@ -28,12 +28,12 @@ func (s *ActionSpec) startField() string {
 func (s *ActionSpec) checkStart(r *Report, to Ref) bool {
 	if s.Verb != VerbStart {
 		if field := s.startField(); field != "" {
-			r.At(field).Errorf("conflict", "only start has %s", field).Suggest("remove %s", field)
+			r.At(field).Errorf("conflict", "only start has %s", field).suggest("remove %s", field)
 			return true
 		}
 		if to.Kind == WorkflowKind.Name {
-			r.At("verb").Errorf("conflict", "a workflow cannot %s", s.Verb).Also("the target", "target").
-				Suggest("write start, or name the DAG of a run: reconcile describe %s lists them", to)
+			r.At("verb").Errorf("conflict", "a workflow cannot %s", s.Verb).also("the target", "target").
+				suggest("write start, or name the DAG of a run: reconcile describe %s lists them", to)
 			return true
 		}
 		return false
@@ -41,13 +41,13 @@ func (s *ActionSpec) checkStart(r *Report, to Ref) bool {
 	checkRefs(r, s.Skip, "skip")
 	switch {
 	case to.Kind != WorkflowKind.Name:
-		r.At("verb").Errorf("conflict", "only a workflow can start, and the target is %s", to).Also("the target", "target").
-			Suggest("write workflow/NAME as the target, or retry")
+		r.At("verb").Errorf("conflict", "only a workflow can start, and the target is %s", to).also("the target", "target").
+			suggest("write workflow/NAME as the target, or retry")
 	case s.Node != "":
-		r.At("node").Errorf("conflict", "a start is about a whole workflow").Suggest("remove node; skip names optional steps to leave out")
+		r.At("node").Errorf("conflict", "a start is about a whole workflow").suggest("remove node; skip names optional steps to leave out")
 	case s.Issue == 0 && IssueTitle(s.Text) == "":
 		r.At("issue").Errorf("missing", "the start says for what: it has neither an issue nor a text with a title").
-			Suggest("add issue, or text that begins with a line such as \"# Add a health check\"")
+			suggest("add issue, or text that begins with a line such as \"# Add a health check\"")
 	default:
 		return false
 	}

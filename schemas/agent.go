@@ -219,7 +219,7 @@ func (s *AgentSpec) Check(r *Report) {
 		http.check(r, s.Model)
 		if http.Tools == ToolsWrite && s.Workspace == WorkspaceInPlace {
 			r.At("runner", "http", "tools").Errorf("conflict", "a model writes only in a workspace of its own").
-				Suggest("remove workspace, or write clone")
+				suggest("remove workspace, or write clone")
 		}
 	}
 	s.Runner.checkKey(r)
@@ -229,11 +229,11 @@ func (s *AgentSpec) Check(r *Report) {
 	}
 	if h != nil {
 		if s.Budget != nil {
-			r.At("budget").Errorf("conflict", "what a person uses is not known").Suggest("remove budget")
+			r.At("budget").Errorf("conflict", "what a person uses is not known").suggest("remove budget")
 		}
 		checkLine(r.At("runner", "human", "contact"), h.Contact)
 		if s.Workspace != "" && s.Workspace != WorkspaceInPlace {
-			r.At("workspace").Errorf("conflict", "a person works where they like").Suggest("remove workspace")
+			r.At("workspace").Errorf("conflict", "a person works where they like").suggest("remove workspace")
 		}
 	}
 }
@@ -338,15 +338,15 @@ func (m *AgentMemory) check(r *Report) {
 		spot := r.At("memory", "checkpoints", i)
 		switch {
 		case at < 1 || at > 100:
-			spot.Errorf("out-of-range", "%d is no share of a window in percent", at).Suggest("write a number from 1 to 100")
+			spot.Errorf("out-of-range", "%d is no share of a window in percent", at).suggest("write a number from 1 to 100")
 		case i > 0 && at <= m.Checkpoints[i-1]:
-			spot.Errorf("conflict", "%d follows %d", at, m.Checkpoints[i-1]).Suggest("write the shares in ascending order, each once")
+			spot.Errorf("conflict", "%d follows %d", at, m.Checkpoints[i-1]).suggest("write the shares in ascending order, each once")
 		case m.CompactAt != 0 && at > m.CompactAt:
-			spot.Errorf("conflict", "no session gets to %d %%: it ends at %d", at, m.CompactAt).Also("the end of a session", "memory", "compactAt")
+			spot.Errorf("conflict", "no session gets to %d %%: it ends at %d", at, m.CompactAt).also("the end of a session", "memory", "compactAt")
 		}
 	}
 	if m.CompactAt != 0 && m.Target > m.CompactAt {
 		r.At("memory", "target").Errorf("conflict", "a session that begins with %d %% of its window would end at once: compactAt is %d",
-			m.Target, m.CompactAt).Also("the end of a session", "memory", "compactAt")
+			m.Target, m.CompactAt).also("the end of a session", "memory", "compactAt")
 	}
 }

@@ -33,7 +33,7 @@ func (s *AgentSpec) checkHealth(r *Report) {
 	checkRefs(r, s.Fallback, "fallback")
 	if s.Runner.Human != nil && s.IsChecked() {
 		r.At("runner", "human").Errorf("conflict", "a person is not checked, and nobody does a person's work instead").
-			Suggest("remove check and fallback")
+			suggest("remove check and fallback")
 	}
 }
 

@@ -30,7 +30,7 @@ func (b *Budget) check(at Spot) {
 	switch {
 	case b == nil:
 	case *b == Budget{}:
-		at.Errorf("missing", "bounds nothing").Suggest("write requests, tokens, costUSD or time, or remove the budget")
+		at.Errorf("missing", "bounds nothing").suggest("write requests, tokens, costUSD or time, or remove the budget")
 	default:
 		checkTimeout(at.At("time"), b.Time)
 	}

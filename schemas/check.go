@@ -31,7 +31,7 @@ func checkRefs(r *Report, names []string, field ...any) {
 		s := r.At(field...).At(i)
 		checkRef(s, n)
 		if first, ok := seen[n]; ok {
-			s.Errorf("duplicate", "%q is listed twice", n).Also("the first time", r.At(field...).At(first).field...)
+			s.Errorf("duplicate", "%q is listed twice", n).also("the first time", r.At(field...).At(first).field...)
 			continue
 		}
 		seen[n] = i
@@ -43,7 +43,7 @@ func checkRefs(r *Report, names []string, field ...any) {
 func checkLine(s Spot, text string) {
 	for _, r := range text {
 		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
-			s.Errorf("bad-character", "contains %s", describeRune(r)).Suggest("remove it")
+			s.Errorf("bad-character", "contains %s", describeRune(r)).suggest("remove it")
 			return
 		}
 	}
@@ -69,7 +69,7 @@ func checkPath(s Spot, p string, use pathUse) (ok bool) {
 	if why, hint := badPath(p, use); why != "" {
 		f := s.Errorf("bad-path", "%s", why)
 		if hint != "" {
-			f.Suggest("write %q", hint)
+			f.suggest("write %q", hint)
 		}
 		return false
 	}
@@ -150,11 +150,11 @@ func checkGlobs(r *Report, globs []string, field ...any) {
 			s.Errorf("bad-glob", "the pattern is empty")
 		case strings.HasPrefix(g, "/"):
 			s.Errorf("bad-glob", "patterns are relative to the root of the tree").
-				Suggest("write %q", strings.TrimLeft(g, "/"))
+				suggest("write %q", strings.TrimLeft(g, "/"))
 		case slices.Contains(strings.Split(g, "/"), ".."):
 			s.Errorf("bad-glob", `contains ".."; patterns stay below the root of the tree`)
 		case !doublestar.ValidatePattern(g):
-			s.Errorf("bad-glob", "%q is not a valid pattern", g).Suggest("close every [ and {, and end no pattern in \\")
+			s.Errorf("bad-glob", "%q is not a valid pattern", g).suggest("close every [ and {, and end no pattern in \\")
 		}
 	}
 }
@@ -205,7 +205,7 @@ func checkBranch(s Spot, b string) {
 // checkTimeout reports a time limit that nothing can keep.
 func checkTimeout(s Spot, d *Duration) {
 	if d != nil && *d < Duration(time.Millisecond) {
-		s.Errorf("out-of-range", "a time limit is at least 1ms").Suggest("leave it out for none")
+		s.Errorf("out-of-range", "a time limit is at least 1ms").suggest("leave it out for none")
 	}
 }
 

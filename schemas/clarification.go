@@ -161,14 +161,14 @@ func (s *ClarificationRequestSpec) Check(r *Report) {
 	checkRef(r.At("from"), s.From)
 	checkRef(r.At("to"), s.To)
 	if s.From == s.To && s.From != "" {
-		r.At("to").Errorf("self-reference", "agent %q cannot ask itself", s.To).Also("it asks here", "from")
+		r.At("to").Errorf("self-reference", "agent %q cannot ask itself", s.To).also("it asks here", "from")
 	}
 	checkFilled(r.At("topic"), s.Topic)
 	checkLine(r.At("topic"), s.Topic)
 	checkFilled(r.At("question"), s.Question)
 	checkPaths(r, s.Artifacts, "artifacts")
 	if most := s.roundsCap(); s.MaxRounds > most {
-		r.At("maxRounds").Warnf("no-effect", "this question ends after %d rounds: more has no effect", most)
+		r.At("maxRounds").warnf("no-effect", "this question ends after %d rounds: more has no effect", most)
 	}
 	checkRunKey(r.At("run"), s.Run)
 	if s.Imported != "" && !IsClarificationID(s.Imported) {
@@ -208,7 +208,7 @@ func (s *ReplySpec) Check(r *Report) {
 	if !IsClarificationID(s.Clarification) {
 		if err := CheckName(s.Clarification); err != nil {
 			r.At("clarification").Errorf("bad-name", "%q is neither a clarification's id, as CLR-42-001, nor the name of a "+
-				"request", s.Clarification).Near(s.Clarification, upperClarificationIDs(s.Clarification))
+				"request", s.Clarification).near(s.Clarification, upperClarificationIDs(s.Clarification))
 		}
 	}
 	checkFilled(r.At("from"), s.From)

@@ -281,7 +281,7 @@ func (s *DAGSpec) Default() {
 	orNew(&s.Policy.Retry, Retry{})
 	s.Policy.Retry.fill()
 	for name, p := range s.Params {
-		orDefault(&p.Type, ParamString)
+		orDefault(&p.Type, paramString)
 		s.Params[name] = p
 	}
 	for _, nodes := range [][]Node{s.Nodes, s.Finally} {
@@ -343,12 +343,12 @@ func (s *DAGSpec) Check(r *Report) {
 	case s.Session != "":
 		checkRef(r.At("session"), s.Session)
 	case !s.Template:
-		r.At("session").Errorf("missing", "is missing").Suggest("add session: the session that the DAG belongs to")
+		r.At("session").Errorf("missing", "is missing").suggest("add session: the session that the DAG belongs to")
 	}
 	p := s.Policy
 	if p.FailFast != nil && p.ContinueOnFailure != nil {
 		r.At("policy", "continueOnFailure").Errorf("conflict", "failFast and continueOnFailure exclude each other").
-			Suggest("keep one of them").Also("the other one", "policy", "failFast")
+			suggest("keep one of them").also("the other one", "policy", "failFast")
 	}
 	checkTimeout(r.At("policy", "timeout"), p.Timeout)
 	p.Retry.check(r.At("policy", "retry"))
@@ -364,7 +364,7 @@ func (s *DAGSpec) Check(r *Report) {
 	if s.Fixes != "" {
 		checkRef(r.At("fixes"), s.Fixes)
 		if s.Fixes != s.Session {
-			r.At("fixes").Errorf("conflict", "names another session than the DAG's").Suggest("remove it: reconcile writes it")
+			r.At("fixes").Errorf("conflict", "names another session than the DAG's").suggest("remove it: reconcile writes it")
 		}
 	}
 	tasks := make([]task, len(s.Nodes))
@@ -395,7 +395,7 @@ func (s *DAGSpec) checkDashes(r *Report) {
 		case s.Nodes[at].Name != name:
 			r.At("nodes", i, "name").Errorf("duplicate-name", "%q and %q differ in - and _ only, and the results of both would "+
 				"be in RECONCILE_NEED_%s_RESULT", name, s.Nodes[at].Name, strings.ToUpper(plain)).
-				Also("the first one", "nodes", at, "name")
+				also("the first one", "nodes", at, "name")
 		}
 	}
 }
@@ -406,7 +406,7 @@ func (r *Retry) check(at Spot) {
 	}
 	if *r.Backoff > *r.Max {
 		at.At("backoff").Errorf("out-of-range", "the first wait, %s, is longer than the longest, %s", r.Backoff, r.Max).
-			Suggest("raise max")
+			suggest("raise max")
 	}
 }
 

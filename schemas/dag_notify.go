@@ -143,12 +143,12 @@ func (s Notifications) check(r *Report, field string) {
 		n, at := &s[i], r.At(field, i)
 		switch {
 		case len(n.Command) == 0 && n.Webhook == nil:
-			at.Errorf("missing", "does not say who is told").Suggest("add command, a program with its arguments, or webhook with a url")
+			at.Errorf("missing", "does not say who is told").suggest("add command, a program with its arguments, or webhook with a url")
 		case len(n.Command) > 0 && n.Webhook != nil:
 			at.At("webhook").Errorf("conflict", "a notification has either a command or a webhook").
-				Suggest("write two notifications, as a list").Also("the other one", field, i, "command")
+				suggest("write two notifications, as a list").also("the other one", field, i, "command")
 		case n.Webhook != nil && len(n.Env) > 0:
-			at.At("env").Errorf("conflict", "only a command has an environment").Suggest("remove env")
+			at.At("env").Errorf("conflict", "only a command has an environment").suggest("remove env")
 		}
 		checkArgv(at.At("command"), n.Command)
 		n.Env.check(r, field, i, "env")
@@ -157,7 +157,7 @@ func (s Notifications) check(r *Report, field string) {
 		n.Webhook.check(at.At("webhook"))
 		for before := range i {
 			if reflect.DeepEqual(s[before], *n) {
-				at.Errorf("duplicate-name", "is the same as another one").Suggest("remove it").Also("the other one", field, before)
+				at.Errorf("duplicate-name", "is the same as another one").suggest("remove it").also("the other one", field, before)
 			}
 		}
 	}
@@ -170,13 +170,13 @@ func (w *Webhook) check(at Spot) {
 	}
 	switch u := &w.URL; {
 	case u.From == "" && !IsWebhook(u.Text):
-		at.At("url").Errorf("bad-url", "this is no address of a webhook").Suggest("write an address such as https://example.com/hook, without a name, a password or #")
+		at.At("url").Errorf("bad-url", "this is no address of a webhook").suggest("write an address such as https://example.com/hook, without a name, a password or #")
 	case u.From == EnvFromCaller && u.Path == "" && !isWebhookVariable(u.Name):
 		at.At("url", "name").Errorf("bad-env", "only a variable with WEBHOOK in its name can have an address that results are sent to").
-			Suggest("put the address into a variable such as TEAM_WEBHOOK_URL")
+			suggest("put the address into a variable such as TEAM_WEBHOOK_URL")
 	case u.From == EnvFromFile && u.Path != "" && !strings.HasPrefix(u.Path, "/") && !strings.HasPrefix(u.Path, "~/"):
 		at.At("url", "path").Errorf("bad-path", "a file of the tree cannot have an address that results are sent to").
-			Suggest("write the address as a text, or name a file outside of the tree")
+			suggest("write the address as a text, or name a file outside of the tree")
 	case u.From != "":
 		u.check(at.At("url"), "")
 	}

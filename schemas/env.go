@@ -79,18 +79,18 @@ func (e Env) check(r *Report, field ...any) {
 func (v *EnvSource) check(at Spot, name string) {
 	switch variable := v.Source(name); {
 	case v.From == EnvFromCaller && v.Path != "":
-		at.At("path").Errorf("conflict", "a variable has no path").Suggest("write from: file, or remove path")
+		at.At("path").Errorf("conflict", "a variable has no path").suggest("write from: file, or remove path")
 	case v.From == EnvFromFile && v.Name != "":
-		at.At("name").Errorf("conflict", "a file has no name").Suggest("write from: env, or remove name")
+		at.At("name").Errorf("conflict", "a file has no name").suggest("write from: env, or remove name")
 	case v.From == EnvFromFile && v.Path == "":
-		at.Errorf("missing", "says no path").Suggest("add path, the file to read")
+		at.Errorf("missing", "says no path").suggest("add path, the file to read")
 	case v.From == EnvFromFile:
 		checkFilePath(at.At("path"), v.Path)
 	case !isEnvName(variable):
 		at.At("name").Errorf("bad-env", "this is no name for a variable; use letters, digits and _, no digit first")
 	case strings.HasPrefix(strings.ToUpper(variable), "RECONCILE_"):
 		at.At("name").Errorf("bad-env", "variables that begin with RECONCILE_ belong to reconcile").
-			Suggest("put the value into a variable with another name")
+			suggest("put the value into a variable with another name")
 	}
 }
 

@@ -27,7 +27,7 @@ func checkGraph(r *Report, w graphWords, tasks []task) {
 	for i, t := range tasks {
 		if first, ok := index[t.name]; ok {
 			r.At(w.list, i, w.name).Errorf("duplicate-name", "a %s called %q exists already", w.noun, t.name).
-				Also("the first one", w.list, first, w.name)
+				also("the first one", w.list, first, w.name)
 			continue
 		}
 		index[t.name] = i
@@ -57,14 +57,14 @@ func checkNeeds(r *Report, w graphWords, tasks []task, index map[string]int, i i
 		switch {
 		case dup:
 			r.At(w.list, i, "needs", j).Errorf("duplicate-need", "%q is needed twice", need).
-				Also("the first time", w.list, i, "needs", first)
+				also("the first time", w.list, i, "needs", first)
 			continue
 		case need == t.name:
 			r.At(w.list, i, "needs", j).Errorf("self-need", "%s %q needs itself", w.noun, need)
 		case !ok:
 			f := r.At(w.list, i, "needs", j).Errorf("unknown-need", "there is no %s called %q", w.noun, need)
 			if len(r.findings) <= maxProblems { // more are not reported, and each search compares all names
-				f.Near(need, otherCycles(tasks, i))
+				f.near(need, otherCycles(tasks, i))
 			}
 		default:
 			edges = append(edges, edge{to, j})
@@ -167,7 +167,7 @@ func (g *graph) report(r *Report, cycle []int) {
 				Errorf("cycle", "the %ss need each other in a circle: %s", g.words.noun, strings.Join(names, " -> "))
 			continue
 		}
-		f.Also(fmt.Sprintf("%s needs %s", g.tasks[i].name, g.tasks[to].name), g.words.list, i, "needs", at)
+		f.also(fmt.Sprintf("%s needs %s", g.tasks[i].name, g.tasks[to].name), g.words.list, i, "needs", at)
 	}
 }
 

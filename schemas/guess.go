@@ -150,9 +150,9 @@ func GuessWord(s string, words []string) string {
 	return best
 }
 
-// GuessField is GuessWord for the name of a field. It also knows what dagu, Argo Workflows, GitHub Actions, Task, Compose and Airflow call
+// guessField is GuessWord for the name of a field. It also knows what dagu, Argo Workflows, GitHub Actions, Task, Compose and Airflow call
 // their fields, and finds a field that the name begins with, of at least three letters.
-func GuessField(name string, fields []string) string {
+func guessField(name string, fields []string) string {
 	for _, f := range fieldsCalled(strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name))) {
 		if slices.Contains(fields, f) {
 			return f

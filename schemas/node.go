@@ -170,7 +170,7 @@ func (l *Land) check(at Spot) {
 	}
 	for i, argv := range l.Checks {
 		if len(argv) == 0 {
-			at.At("checks", i).Errorf("missing", "names no program").Suggest("write the program and its arguments as a list")
+			at.At("checks", i).Errorf("missing", "names no program").suggest("write the program and its arguments as a list")
 			continue
 		}
 		checkArgv(at.At("checks", i), argv)
@@ -226,7 +226,7 @@ func checkExpression(at Spot, text string, names condition.Scope, example string
 			hint = fmt.Sprintf("; did you mean %q?", near)
 		}
 	}
-	at.Errorf("bad-condition", "%v%s", err, hint).Suggest("for example: %s", example)
+	at.Errorf("bad-condition", "%v%s", err, hint).suggest("for example: %s", example)
 }
 
 func (n *Node) check(r *Report, list string, i int) {
@@ -235,7 +235,7 @@ func (n *Node) check(r *Report, list string, i int) {
 		f := at.At("name").Errorf("bad-name", "%q is no name of a node: a lower-case letter, then lower-case letters, "+
 			"digits, _ and -, at most %d in all", n.Name, maxName)
 		if s := snake(n.Name); s != "" {
-			f.Suggest("write %q", s)
+			f.suggest("write %q", s)
 		}
 	}
 	n.checkWork(at)
@@ -274,7 +274,7 @@ func (n *Node) checkSchema(at Spot, compiled map[string]*validator.Error) {
 	at = at.At("outputs", "schema")
 	if n.Agent == "" && n.Outputs.JSON == "" {
 		at.Errorf("missing", "a command has no result that could keep a schema").
-			Suggest("add outputs.json, with the path of the file that the node writes its result to")
+			suggest("add outputs.json, with the path of the file that the node writes its result to")
 	}
 	checkJSONSchema(at, schema, compiled)
 }
@@ -297,21 +297,21 @@ func (n *Node) checkWork(at Spot) {
 	switch {
 	case len(given) > 1:
 		at.At(given[1]).Errorf("conflict", "a node has either run, script, dag, or agent with prompt; this one has %s",
-			strings.Join(given, " and ")).Suggest("keep one of them").Also("the other one", at.At(given[0]).field...)
+			strings.Join(given, " and ")).suggest("keep one of them").also("the other one", at.At(given[0]).field...)
 	case len(given) == 0 && n.Prompt == "":
-		at.Errorf("missing", "node %q does not say what to do", n.Name).Suggest("add run, script, or agent with prompt")
+		at.Errorf("missing", "node %q does not say what to do", n.Name).suggest("add run, script, or agent with prompt")
 	}
 	switch {
 	case n.Agent != "" && n.Prompt == "":
-		at.At("agent").Errorf("missing", "an agent needs a prompt").Suggest("add prompt, with what the agent is to do")
+		at.At("agent").Errorf("missing", "an agent needs a prompt").suggest("add prompt, with what the agent is to do")
 	case n.Agent == "" && n.Budget != nil:
-		at.At("budget").Errorf("conflict", "only what an agent uses has a budget").Suggest("name the agent, or remove budget")
+		at.At("budget").Errorf("conflict", "only what an agent uses has a budget").suggest("name the agent, or remove budget")
 	case n.Agent == "" && n.Pipeline != nil:
-		at.At("pipeline").Errorf("conflict", "only the change of an agent is verified").Suggest("name the agent, or remove pipeline")
+		at.At("pipeline").Errorf("conflict", "only the change of an agent is verified").suggest("name the agent, or remove pipeline")
 	case n.Agent == "" && len(n.Acceptance) > 0:
-		at.At("acceptance").Errorf("conflict", "only an agent is told when its task is done").Suggest("name the agent, or remove acceptance")
+		at.At("acceptance").Errorf("conflict", "only an agent is told when its task is done").suggest("name the agent, or remove acceptance")
 	case n.Agent == "" && n.Prompt != "":
-		at.At("prompt").Errorf("missing", "a prompt needs an agent").Suggest("add agent, with the name of who is to do it")
+		at.At("prompt").Errorf("missing", "a prompt needs an agent").suggest("add agent, with the name of who is to do it")
 	case n.Agent != "":
 		checkRef(at.At("agent"), n.Agent)
 	}

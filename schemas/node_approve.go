@@ -41,10 +41,10 @@ func (a *Approve) check(at Spot, compiled map[string]*validator.Error) {
 		checkLine(at.At("by", i), who)
 	}
 	if a.Local && len(a.By) == 0 {
-		at.At("local").Errorf("conflict", "local is about the people of by").Suggest("add by, or remove local")
+		at.At("local").Errorf("conflict", "local is about the people of by").suggest("add by, or remove local")
 	}
 	if a.Expires != nil && *a.Expires <= 0 {
-		at.At("expires").Errorf("bad-duration", "an approval that expires at once lets nothing start").Suggest("write a duration such as 8h")
+		at.At("expires").Errorf("bad-duration", "an approval that expires at once lets nothing start").suggest("write a duration such as 8h")
 	}
 	checkJSONSchema(at.At("form"), a.Form, compiled)
 }

@@ -221,15 +221,15 @@ func (s *DAGSpec) checkMatrix(at Spot, n *Node) {
 	}
 	switch {
 	case m.From == "" && len(m.Values) == 0 && len(m.Include) == 0:
-		at.Errorf("missing", "the matrix has no values").Suggest("add values, as values: {os: [linux, mac]}, or from")
+		at.Errorf("missing", "the matrix has no values").suggest("add values, as values: {os: [linux, mac]}, or from")
 	case m.From != "" && len(m.Values) > 0:
-		at.At("from").Errorf("conflict", "a matrix has either values or from").Suggest("keep one of them").Also("the other one", at.At("values").field...)
+		at.At("from").Errorf("conflict", "a matrix has either values or from").suggest("keep one of them").also("the other one", at.At("values").field...)
 	}
 	if m.From != "" {
 		source, _, err := condition.CompileSource(m.From)
 		switch {
 		case err != nil:
-			at.At("from").Errorf("bad-condition", "%v", err).Suggest("for example: needs.plan.result.items")
+			at.At("from").Errorf("bad-condition", "%v", err).suggest("for example: needs.plan.result.items")
 		case s.Node(source) == nil:
 			at.At("from").Errorf("unknown-need", "there is no node called %q", source)
 		case source == n.Name:
@@ -237,7 +237,7 @@ func (s *DAGSpec) checkMatrix(at Spot, n *Node) {
 		}
 	}
 	if n.Repeat != nil && n.Repeat.From != "" {
-		at.Errorf("conflict", "a node with a matrix can only repeat itself").Suggest("remove repeat.from")
+		at.Errorf("conflict", "a node with a matrix can only repeat itself").suggest("remove repeat.from")
 	}
 }
 
@@ -245,7 +245,7 @@ func (s *DAGSpec) checkMatrix(at Spot, n *Node) {
 func (n *Node) checkCall(at Spot) {
 	if n.DAG == "" {
 		if len(n.With) > 0 {
-			at.At("with").Errorf("conflict", "only a called DAG has parameters").Suggest("name it in dag, or remove with")
+			at.At("with").Errorf("conflict", "only a called DAG has parameters").suggest("name it in dag, or remove with")
 		}
 		return
 	}
@@ -255,7 +255,7 @@ func (n *Node) checkCall(at Spot) {
 		"limits": n.Limits != nil, "land": n.Land != nil, "pipeline": n.Pipeline != nil, "touches": len(n.Touches) > 0, "priority": n.Priority != "", "approve": n.Approve != nil} {
 		if set {
 			at.At(field).Errorf("conflict", "a node that calls a DAG has no %s", field).
-				Suggest("give it to the nodes of dag/%s; a parameter can carry what differs from call to call", n.DAG)
+				suggest("give it to the nodes of dag/%s; a parameter can carry what differs from call to call", n.DAG)
 		}
 	}
 }
@@ -288,8 +288,8 @@ func (n *Node) checkTexts(at Spot, late condition.Scope) {
 		}
 	}
 	if template.Has(n.Script) {
-		at.At("script").Warnf("no-template", "expressions are not evaluated in a script: a value would be read as shell text").
-			Suggest("use the variables RECONCILE_PARAM_NAME and RECONCILE_MATRIX_NAME")
+		at.At("script").warnf("no-template", "expressions are not evaluated in a script: a value would be read as shell text").
+			suggest("use the variables RECONCILE_PARAM_NAME and RECONCILE_MATRIX_NAME")
 	}
 }
 
@@ -298,7 +298,7 @@ func checkTemplate(at Spot, text string, names condition.Scope) {
 		return
 	}
 	if _, err := template.Compile(text, names); err != nil {
-		at.Errorf("bad-template", "%v", err).Suggest(`for example: {{ params.env }}; a literal {{ is {{ "{{" }}`)
+		at.Errorf("bad-template", "%v", err).suggest(`for example: {{ params.env }}; a literal {{ is {{ "{{" }}`)
 	}
 }
 
@@ -322,7 +322,7 @@ func (s *DAGSpec) checkFinally(r *Report, compiled map[string]*validator.Error) 
 			at.At("name").Errorf("duplicate-name", "a node called %q exists already", n.Name)
 		}
 		if n.Matrix != nil || n.DAG != "" || n.Repeat != nil {
-			at.Errorf("conflict", "a final node has no matrix, dag or repeat").Suggest("write a node with run, script, or agent with prompt")
+			at.Errorf("conflict", "a final node has no matrix, dag or repeat").suggest("write a node with run, script, or agent with prompt")
 		}
 		scope := condition.Scope{Needs: slices.Concat(names, n.Needs), Params: s.ParamNames()}
 		checkExpression(at.At("when"), n.When, scope, `needs.build.state == "Failed"`)

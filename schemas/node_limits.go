@@ -60,12 +60,12 @@ func (l *NodeLimits) check(at Spot) {
 	switch {
 	case l == nil:
 	case *l == (NodeLimits{}):
-		at.Errorf("missing", "limits nothing").Suggest("add memory, cpus or pids, or remove limits")
+		at.Errorf("missing", "limits nothing").suggest("add memory, cpus or pids, or remove limits")
 	case l.Memory != "" && l.MemoryBytes() == 0:
-		at.At("memory").Errorf("bad-size", "%q is no size", l.Memory).Suggest("write a number of bytes, or one with a unit such as 512Mi or 2G")
+		at.At("memory").Errorf("bad-size", "%q is no size", l.Memory).suggest("write a number of bytes, or one with a unit such as 512Mi or 2G")
 	case l.Memory != "" && l.MemoryBytes() < leastMemory:
-		at.At("memory").Errorf("bad-size", "no program can work with %s of memory", l.Memory).Suggest("write a size such as 512Mi")
+		at.At("memory").Errorf("bad-size", "no program can work with %s of memory", l.Memory).suggest("write a size such as 512Mi")
 	case l.CPUs != 0 && l.CPUs < leastCPUs:
-		at.At("cpus").Errorf("bad-size", "no program can work with %v of a processor", l.CPUs).Suggest("write a number of processors, 0.01 or more")
+		at.At("cpus").Errorf("bad-size", "no program can work with %v of a processor", l.CPUs).suggest("write a number of processors, 0.01 or more")
 	}
 }

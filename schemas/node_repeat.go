@@ -110,7 +110,7 @@ func (s *DAGSpec) checkLoops(r *Report) {
 		for _, m := range l.Members {
 			if first, ok := in[m]; ok {
 				at.Errorf("conflict", "node %q would be in the loops of both %q and %q", s.Nodes[m].Name, s.Nodes[first].Name,
-					s.Nodes[l.Node].Name).Suggest("let the loops have no node in common").Also("the other one", "nodes", int(first), "repeat")
+					s.Nodes[l.Node].Name).suggest("let the loops have no node in common").also("the other one", "nodes", int(first), "repeat")
 				break
 			}
 			in[m] = l.Node
@@ -122,6 +122,6 @@ func (s *DAGSpec) checkLoops(r *Report) {
 			continue
 		}
 		r.At("nodes", i, "repeat", "from").Errorf("bad-loop", "no way leads from %q to %q by needs", n.Repeat.From, n.Name).
-			Suggest("name a node that this one needs, directly or through others")
+			suggest("name a node that this one needs, directly or through others")
 	}
 }

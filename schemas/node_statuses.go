@@ -19,8 +19,8 @@ type NodeStatuses struct {
 
 const blockLength = 128
 
-// NewNodeStatuses returns the statuses of nodes by their names, which are sorted. It keeps both slices: the caller must not change them.
-func NewNodeStatuses(names []string, statuses []*NodeStatus) *NodeStatuses {
+// newNodeStatuses returns the statuses of nodes by their names, which are sorted. It keeps both slices: the caller must not change them.
+func newNodeStatuses(names []string, statuses []*NodeStatus) *NodeStatuses {
 	if len(names) == 0 {
 		return nil
 	}
@@ -35,13 +35,13 @@ func NodeStatusesOf(byName map[string]NodeStatus) *NodeStatuses {
 		all[i] = byName[name]
 		statuses[i] = &all[i]
 	}
-	return NewNodeStatuses(names, statuses)
+	return newNodeStatuses(names, statuses)
 }
 
-// Next returns the statuses of nodes by their names, which are sorted, as [NewNodeStatuses] does. It shares with n the unchanged
+// Next returns the statuses of nodes by their names, which are sorted, as [newNodeStatuses] does. It shares with n the unchanged
 // statuses, and is n itself if all are.
 func (n *NodeStatuses) Next(names []string, statuses []*NodeStatus) *NodeStatuses {
-	out := NewNodeStatuses(names, statuses)
+	out := newNodeStatuses(names, statuses)
 	if n == nil || out == nil || !slices.Equal(n.names, names) {
 		return out
 	}
@@ -201,7 +201,7 @@ func sortedNodes(data []byte) (*NodeStatuses, bool) {
 	for i := range all {
 		statuses[i] = &all[i]
 	}
-	return NewNodeStatuses(names, statuses), ok
+	return newNodeStatuses(names, statuses), ok
 }
 
 // parseAfter decodes the JSON value after a separator into v, and returns what follows it; false for something else.

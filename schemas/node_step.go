@@ -51,7 +51,7 @@ func (n *Node) checkStep(at Spot) {
 		return
 	}
 	if n.Agent == "" {
-		at.At("clarify").Errorf("conflict", "only an agent asks questions").Suggest("name the agent, or remove clarify")
+		at.At("clarify").Errorf("conflict", "only an agent asks questions").suggest("name the agent, or remove clarify")
 		return
 	}
 	checkAskable(at.At("clarify", "agents"), n.Agent, c.Agents)
@@ -68,6 +68,6 @@ func checkAskable(at Spot, agent string, whom []string) {
 
 func checkRounds(at Spot, rounds int) {
 	if rounds > ClarifyRoundsOpen {
-		at.Warnf("no-effect", "a question ends after %d rounds, and after %d if it blocks: more has no effect", ClarifyRoundsOpen, ClarifyRoundsBlocking)
+		at.warnf("no-effect", "a question ends after %d rounds, and after %d if it blocks: more has no effect", ClarifyRoundsOpen, ClarifyRoundsBlocking)
 	}
 }

@@ -15,16 +15,16 @@ func (n *Node) checkTools(at Spot) {
 		switch {
 		case !toolName().MatchString(name):
 			at.At(i).Errorf("bad-tool", "%q is no name of a program", name).
-				Suggest("write the name as on the PATH, such as go; without a folder and arguments")
+				suggest("write the name as on the PATH, such as go; without a folder and arguments")
 		case seen[name]:
-			at.At(i).Errorf("duplicate", "%s is here twice", name).Suggest("remove one of them")
+			at.At(i).Errorf("duplicate", "%s is here twice", name).suggest("remove one of them")
 		}
 		seen[name] = true
 	}
 }
 
-// ToolNames returns the programs whose versions the nodes declare, each once; nil when none does.
-func (s *DAGSpec) ToolNames() []string {
+// toolNames returns the programs whose versions the nodes declare, each once; nil when none does.
+func (s *DAGSpec) toolNames() []string {
 	var out []string
 	seen := map[string]bool{}
 	for i := range s.Nodes {
@@ -45,7 +45,7 @@ func ToolsOf(o *Object) []string {
 		return nil
 	}
 	if s, ok := o.Spec().(*DAGSpec); ok {
-		return s.ToolNames()
+		return s.toolNames()
 	}
 	return nil
 }

@@ -103,7 +103,7 @@ func checkObservationID(at Spot, id string) {
 	checkDiscreet(at, id)
 	if !IsObservationID(id) {
 		at.Errorf("bad-id", "is no id of an observation").
-			Suggest("write an id as \"reconcile memory list\" shows it: obs-engineer-29-1709035200000-a1b2c3")
+			suggest("write an id as \"reconcile memory list\" shows it: obs-engineer-29-1709035200000-a1b2c3")
 	}
 }
 

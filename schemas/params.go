@@ -25,17 +25,17 @@ type Param struct {
 
 // Types of parameters.
 const (
-	ParamString  = "string"
-	ParamInteger = "integer"
-	ParamNumber  = "number"
-	ParamBoolean = "boolean"
-	ParamList    = "list"
-	ParamObject  = "object"
+	paramString  = "string"
+	paramInteger = "integer"
+	paramNumber  = "number"
+	paramBoolean = "boolean"
+	paramList    = "list"
+	paramObject  = "object"
 )
 
 // Take returns a value as one of the parameter's type; a text is read as that type. The error says what is wrong with it.
 func (p *Param) Take(v any) (any, error) {
-	if text, ok := v.(string); ok && p.Type != ParamString {
+	if text, ok := v.(string); ok && p.Type != paramString {
 		v = p.parse(text)
 	}
 	if !p.fits(v) {
@@ -51,7 +51,7 @@ func (p *Param) Take(v any) (any, error) {
 func (p *Param) parse(text string) any {
 	var v any
 	switch p.Type {
-	case ParamBoolean:
+	case paramBoolean:
 		if b, err := strconv.ParseBool(text); err == nil {
 			return b
 		}
@@ -69,17 +69,17 @@ const largestInteger = 1<<53 - 1
 func (p *Param) fits(v any) bool {
 	ok := false
 	switch p.Type {
-	case ParamInteger:
+	case paramInteger:
 		var f float64
 		f, ok = v.(float64)
 		ok = ok && f == math.Trunc(f) && math.Abs(f) <= largestInteger
-	case ParamNumber:
+	case paramNumber:
 		_, ok = v.(float64)
-	case ParamBoolean:
+	case paramBoolean:
 		_, ok = v.(bool)
-	case ParamList:
+	case paramList:
 		_, ok = v.([]any)
-	case ParamObject:
+	case paramObject:
 		_, ok = v.(map[string]any)
 	default:
 		_, ok = v.(string)
@@ -123,7 +123,7 @@ func (s *DAGSpec) checkParams(r *Report) {
 		at := r.At("with", name)
 		p, ok := s.Params[name]
 		if !ok {
-			at.Errorf("unknown-param", "there is no parameter %q", name).Near(name, s.ParamNames())
+			at.Errorf("unknown-param", "there is no parameter %q", name).near(name, s.ParamNames())
 			continue
 		}
 		if _, err := p.Take(s.With[name]); err != nil {

@@ -53,12 +53,12 @@ func (p *Pipeline) check(at Spot, engineer string) {
 	}
 	for i, name := range p.AllowUnknown {
 		if name == "" {
-			at.At("allowUnknown", i).Errorf("missing", "names no tool").Suggest("write a name that reconcile tools shows")
+			at.At("allowUnknown", i).Errorf("missing", "names no tool").suggest("write a name that reconcile tools shows")
 		}
 	}
 	for _, a := range p.Agents() {
 		if checkRef(at.At(a.Field), a.Name); a.Name == engineer {
-			at.At(a.Field).Errorf("conflict", "%s would judge its own change", a.Name).Suggest("name another agent with the role %s", a.Field)
+			at.At(a.Field).Errorf("conflict", "%s would judge its own change", a.Name).suggest("name another agent with the role %s", a.Field)
 		}
 	}
 }

@@ -231,15 +231,15 @@ func (s *PlanChangeSpec) Check(r *Report) {
 	case err != nil:
 		r.At("target").Errorf("bad-target", "%v", err)
 	case s.Node != "" && to.Kind != DAGKind.Name:
-		r.At("node").Errorf("conflict", "only a DAG has nodes, and the target is %s", to).Also("the target", "target")
+		r.At("node").Errorf("conflict", "only a DAG has nodes, and the target is %s", to).also("the target", "target")
 	case s.Change == ChangeHandoff && (s.Node == "" || s.Run == "" || s.Proof != "" || s.Suggestions != nil || len(s.Tried) > 0 ||
 		s.BlockerType != "" || s.Priority != "" || len(s.Context) > 0):
 		r.At("change").Errorf("conflict", "only reconcile asks for a hand-off, when the work of a run on a node is handed over").
-			Suggest("use extend, modify, replace or fix")
+			suggest("use extend, modify, replace or fix")
 	case s.Node == "" && s.BlockerType != "":
-		r.At("blockerType").Errorf("missing", "the type of a blocker is about a node that is blocked").Suggest("add node")
+		r.At("blockerType").Errorf("missing", "the type of a blocker is about a node that is blocked").suggest("add node")
 	case s.Node == "" && len(s.Tried) > 0:
-		r.At("tried").Errorf("missing", "what was tried is about a node that is blocked").Suggest("add node")
+		r.At("tried").Errorf("missing", "what was tried is about a node that is blocked").suggest("add node")
 	}
 	checkFilled(r.At("reason"), s.Reason)
 	checkLine(r.At("by"), s.By)
@@ -290,15 +290,15 @@ func (e *PlanEdit) check(at Spot, change string) {
 		if name := e.Add[i].Name; !isNodeName(name) {
 			at.At("add", i, "name").Errorf("bad-name", "%q is not the name of a node", name)
 		} else if slices.Contains(e.Remove, name) {
-			at.At("add", i, "name").Errorf("conflict", "node %q is added and removed", name).Suggest("modify changes a node")
+			at.At("add", i, "name").Errorf("conflict", "node %q is added and removed", name).suggest("modify changes a node")
 		}
 	}
 	if change == ChangeExtend && len(e.Modify)+len(e.Remove) > 0 {
-		at.Errorf("conflict", "extend adds nodes, and changes or removes none").Suggest("write modify as the change")
+		at.Errorf("conflict", "extend adds nodes, and changes or removes none").suggest("write modify as the change")
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Modify)) {
 		if to, ok := e.Modify[name]["name"]; ok && to != name {
-			at.At("modify", name).Errorf("conflict", "a node keeps its name").Suggest("remove it, and add one with the other name")
+			at.At("modify", name).Errorf("conflict", "a node keeps its name").suggest("remove it, and add one with the other name")
 		}
 	}
 }

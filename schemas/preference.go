@@ -78,7 +78,7 @@ func (s *PreferenceSpec) Check(r *Report) {
 		checkRef(r.At("session"), s.Session)
 	}
 	if language, category, ok := strings.Cut(s.Key, "/"); s.Domain == PreferenceTools && (!ok || language == "" || category == "") {
-		r.At("key").Errorf("bad-key", "%q is not LANGUAGE/CATEGORY", s.Key).Suggest("write python/formatter, for example, or run reconcile tools choose")
+		r.At("key").Errorf("bad-key", "%q is not LANGUAGE/CATEGORY", s.Key).suggest("write python/formatter, for example, or run reconcile tools choose")
 	}
 }
 

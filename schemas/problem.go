@@ -100,7 +100,7 @@ func (p *Problem) nearField(name string, fields []string, where string) {
 	if p.Message == "" {
 		return // as in near
 	}
-	switch near := GuessField(name, fields); {
+	switch near := guessField(name, fields); {
 	case near != "":
 		p.hint("did you mean %q?", near)
 	case len(fields) > few && where != "":
@@ -167,9 +167,9 @@ func (s Spot) Errorf(code, format string, args ...any) *Finding {
 	return s.add(Error, code, fmt.Sprintf(format, args...))
 }
 
-// Warnf adds a finding of severity Warning, with a code and a formatted message, about the spot's field. A warning is about
+// warnf adds a finding of severity Warning, with a code and a formatted message, about the spot's field. A warning is about
 // something that is allowed and probably not meant.
-func (s Spot) Warnf(code, format string, args ...any) *Finding {
+func (s Spot) warnf(code, format string, args ...any) *Finding {
 	return s.add(Warning, code, fmt.Sprintf(format, args...))
 }
 
@@ -179,22 +179,22 @@ func (s Spot) add(severity Severity, code, message string) *Finding {
 	return f
 }
 
-// Suggest formats and sets the suggestion of the finding, a full clause such as `did you mean "needs"?`.
-func (f *Finding) Suggest(format string, args ...any) *Finding {
+// suggest formats and sets the suggestion of the finding, a full clause such as `did you mean "needs"?`.
+func (f *Finding) suggest(format string, args ...any) *Finding {
 	f.Suggestion = fmt.Sprintf(format, args...)
 	return f
 }
 
-// Near suggests the word of the list that s was probably meant to be, if there is one.
-func (f *Finding) Near(s string, words []string) *Finding {
+// near suggests the word of the list that s was probably meant to be, if there is one.
+func (f *Finding) near(s string, words []string) *Finding {
 	if near := GuessWord(s, words); near != "" {
-		return f.Suggest("did you mean %q?", near)
+		return f.suggest("did you mean %q?", near)
 	}
 	return f
 }
 
-// Also adds a further field that the finding is about.
-func (f *Finding) Also(note string, field ...any) *Finding {
+// also adds a further field that the finding is about.
+func (f *Finding) also(note string, field ...any) *Finding {
 	f.Related = append(f.Related, Related{Field: field, Note: note})
 	return f
 }

@@ -106,11 +106,11 @@ func (u *Runner) checkOne(r *Report) {
 	}
 	switch len(set) {
 	case 0:
-		r.At("runner").Errorf("missing", "says nothing").Suggest("write command with an argv, a profile as claude, or human: {}")
+		r.At("runner").Errorf("missing", "says nothing").suggest("write command with an argv, a profile as claude, or human: {}")
 	case 1:
 	default:
 		r.At("runner", set[1]).Errorf("conflict", "a runner is either %s or %s, not both", set[0], set[1]).
-			Also("the other one", "runner", set[0])
+			also("the other one", "runner", set[0])
 	}
 }
 
@@ -120,12 +120,12 @@ func (u *Runner) checkKey(r *Report) {
 	switch u.KeyFrom.check(at); {
 	case u.KeyFrom == nil, u.Profile != "", u.Command != nil && u.Command.Profile != "":
 	case u.HTTP != nil:
-		at.Errorf("conflict", "http has a keyFrom of its own").Suggest("move it into http")
+		at.Errorf("conflict", "http has a keyFrom of its own").suggest("move it into http")
 	case u.Human != nil:
-		at.Errorf("conflict", "a person needs no key").Suggest("remove it")
+		at.Errorf("conflict", "a person needs no key").suggest("remove it")
 	default:
 		at.Errorf("missing", "no profile says how the program is pointed at the metering proxy").
-			Suggest("name a profile, one of the settings for a program that none of the others fits")
+			suggest("name a profile, one of the settings for a program that none of the others fits")
 	}
 }
 
@@ -133,7 +133,7 @@ func (u *Runner) checkKey(r *Report) {
 func (u *Runner) checkServers(r *Report) {
 	if len(u.MCPServers) > 0 && u.Profile == "" && u.ACP == nil {
 		r.At("runner", "mcpServers").Errorf("conflict", "only an agent over the Agent Client Protocol is told of servers").
-			Suggest("write runner.acp or runner.profile, or configure the servers in the agent's own settings")
+			suggest("write runner.acp or runner.profile, or configure the servers in the agent's own settings")
 	}
 	for name, s := range u.MCPServers {
 		checkRef(r.At("runner", "mcpServers").At(name), name)
@@ -157,7 +157,7 @@ func (c *CommandRunner) check(r *Report) {
 	if len(c.Argv) > 0 {
 		checkArgv(r.At("runner", "command", "argv"), c.Argv)
 	} else if c.Profile == "" {
-		r.At("runner", "command").Errorf("missing", "has no argv").Suggest("write argv, or a profile as claude")
+		r.At("runner", "command").Errorf("missing", "has no argv").suggest("write argv, or a profile as claude")
 	}
 	checkTimeout(r.At("runner", "command", "silence"), c.Silence)
 	c.Env.check(r, "runner", "command", "env")
@@ -207,7 +207,7 @@ func (s *Sandbox) check(r *Report) {
 			set  bool
 		}{{"required", s.Required}, {"write", len(s.Write) > 0}, {"read", len(s.Read) > 0}, {"network", s.Network != ""}} {
 			if f.set {
-				r.At("sandbox", f.name).Errorf("conflict", "has no effect without a sandbox").Also("the level", "sandbox", "level")
+				r.At("sandbox", f.name).Errorf("conflict", "has no effect without a sandbox").also("the level", "sandbox", "level")
 			}
 		}
 	}
@@ -224,10 +224,10 @@ func checkGrant(s Spot, p string) {
 	checkLine(s, p)
 	switch rest := strings.TrimPrefix(p, "~/"); {
 	case p == "" || p == "~":
-		s.Errorf("bad-path", "names no file or folder").Suggest("write an absolute path, as /var/cache/app, or one below the home folder, as ~/.cache")
+		s.Errorf("bad-path", "names no file or folder").suggest("write an absolute path, as /var/cache/app, or one below the home folder, as ~/.cache")
 	case p[0] == '/':
 		if p == "/" {
-			s.Errorf("bad-path", "is the whole machine").Suggest("name a folder, or level: none")
+			s.Errorf("bad-path", "is the whole machine").suggest("name a folder, or level: none")
 		}
 	case rest == p:
 		checkPath(s, p, reads)
@@ -259,15 +259,15 @@ func (k *KeySource) check(at Spot) {
 	switch {
 	case k == nil:
 	case k.Env == "" && k.File == "":
-		at.Errorf("missing", "says neither env nor file").Suggest("write env and the name of the variable that has the key")
+		at.Errorf("missing", "says neither env nor file").suggest("write env and the name of the variable that has the key")
 	case k.Env != "" && k.File != "":
 		at.Errorf("conflict", "the key is either in a variable or in a file")
 	case k.Env != "" && !isEnvName(k.Env):
 		at.At("env").Errorf("bad-env", "this is no name for an environment variable; use letters, digits and _, no digit first").
-			Suggest("put the key into a variable, and write the variable's name here")
+			suggest("put the key into a variable, and write the variable's name here")
 	case k.Env != "" && !IsKeyVariable(k.Env):
 		at.At("env").Errorf("bad-env", "only variables called RECONCILE_… or …_API_KEY can be named").
-			Suggest("put the key into one of these")
+			suggest("put the key into one of these")
 	case k.File != "":
 		checkFilePath(at.At("file"), k.File)
 	}
@@ -340,7 +340,7 @@ func (h *HTTPRunner) check(r *Report, model string) {
 	checkEndpoint(at.At("baseURL"), h.BaseURL)
 	checkLine(at.At("model"), h.Model)
 	if h.Model == "" && model == "" {
-		at.Errorf("missing", "names no model").Suggest("add model: and its name")
+		at.Errorf("missing", "names no model").suggest("add model: and its name")
 	}
 	h.KeyFrom.check(at.At("keyFrom"))
 	checkTimeout(at.At("timeout"), h.Timeout)

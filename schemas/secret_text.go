@@ -16,7 +16,7 @@ const (
 // checkDiscreet reports a text that contains a secret or private text, without repeating it.
 func checkDiscreet(at Spot, text string) {
 	for _, w := range indiscretions(text) {
-		at.Errorf(w.code, "%s", w.message).Suggest("%s", w.hint)
+		at.Errorf(w.code, "%s", w.message).suggest("%s", w.hint)
 	}
 }
 

@@ -276,7 +276,7 @@ func (s *SettingsSpec) Check(r *Report) {
 func (w *WorkspaceSettings) check(r *Report) {
 	checkArgv(r.At("workspaces", "setup"), w.Setup)
 	if len(w.LockFiles) > 0 && len(w.Setup) == 0 {
-		r.At("workspaces", "lockFiles").Errorf("missing", "lock files belong to a setup").Suggest("add setup, or remove lockFiles")
+		r.At("workspaces", "lockFiles").Errorf("missing", "lock files belong to a setup").suggest("add setup, or remove lockFiles")
 	}
 	for i, p := range w.LockFiles {
 		checkPath(r.At("workspaces", "lockFiles", i), p, reads)
@@ -292,7 +292,7 @@ func (l *Limits) check(r *Report) {
 		at := r.At("limits", "roles", role)
 		checkRef(at, role)
 		if l.Roles[role] < 1 {
-			at.Errorf("minimum", "%d is less than 1", l.Roles[role]).Suggest("remove the role to set no limit")
+			at.Errorf("minimum", "%d is less than 1", l.Roles[role]).suggest("remove the role to set no limit")
 		}
 	}
 }

@@ -44,7 +44,7 @@ func (g *GitHubSettings) check(r *Report) {
 		r.At("github", "repo").Errorf("bad-repo", "%q does not have the form owner/name", g.Repo)
 	}
 	if g.Mirror && g.Repo == "" {
-		r.At("github", "mirror").Errorf("missing", "a mirror needs a repository").Suggest("add repo: owner/name")
+		r.At("github", "mirror").Errorf("missing", "a mirror needs a repository").suggest("add repo: owner/name")
 	}
 	if u := g.BaseURL; u != "" && !isAddress(u) {
 		r.At("github", "baseURL").Errorf("bad-url", "%q is not an address that begins with https:// (or http://) and has "+
@@ -63,7 +63,7 @@ func (c *GitHubCommands) check(r *Report) {
 		for i, role := range *c.Roles {
 			if !slices.Contains(gitHubRoles(), role) {
 				r.At("github", "commands", "roles", i).Errorf("bad-role", "%q is no role that GitHub knows", role).
-					Near(role, gitHubRoles())
+					near(role, gitHubRoles())
 			}
 		}
 	}

@@ -62,19 +62,19 @@ func (x *IndexSettings) check(r *Report) {
 	if n := x.APIKeyEnv; n != "" && !isEnvName(n) {
 		// What stands here by mistake may be the key itself: it is not repeated.
 		r.At("index", "apiKeyEnv").Errorf("bad-env", "this is no name for an environment variable; use letters, digits and "+
-			"_, no digit first").Suggest("put the key into a variable, and write the variable's name here")
+			"_, no digit first").suggest("put the key into a variable, and write the variable's name here")
 	} else if n != "" && !IsKeyVariable(n) {
-		r.At("index", "apiKeyEnv").Warnf("no-effect", "%s is never sent: only variables called RECONCILE_… or …_API_KEY "+
-			"can be named, and search goes by words until then", n).Suggest("put the key into RECONCILE_EMBEDDING_KEY, say")
+		r.At("index", "apiKeyEnv").warnf("no-effect", "%s is never sent: only variables called RECONCILE_… or …_API_KEY "+
+			"can be named, and search goes by words until then", n).suggest("put the key into RECONCILE_EMBEDDING_KEY, say")
 	}
 	if x.Embedder != EmbedderOpenAI {
 		return
 	}
 	if x.Endpoint == "" {
-		r.At("index", "embedder").Errorf("missing", "openai needs an endpoint").Suggest("add endpoint: https://…/v1")
+		r.At("index", "embedder").Errorf("missing", "openai needs an endpoint").suggest("add endpoint: https://…/v1")
 	}
 	if strings.TrimSpace(x.Model) == "" {
-		r.At("index", "embedder").Errorf("missing", "openai needs a model").Suggest("add model: and its name")
+		r.At("index", "embedder").Errorf("missing", "openai needs a model").suggest("add model: and its name")
 	}
 }
 

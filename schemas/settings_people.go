@@ -70,13 +70,13 @@ func checkPeople(r *Report, people []Person) {
 				continue
 			}
 			if first, ok := seen[name]; ok && first != i {
-				at.At(field).Errorf("duplicate", "somebody else has it, too").Also("the other one", "people", first)
+				at.At(field).Errorf("duplicate", "somebody else has it, too").also("the other one", "people", first)
 			}
 			seen[name] = i
 		}
 		if p.SigningKey != "" && p.keyBody() == "" {
 			at.At("signingKey").Errorf("bad-key", "is neither an SSH public key nor the fingerprint of an OpenPGP key").
-				Suggest(`write it as "ssh-ed25519 AAAA…", or as 40 hexadecimal digits`)
+				suggest(`write it as "ssh-ed25519 AAAA…", or as 40 hexadecimal digits`)
 		}
 	}
 }

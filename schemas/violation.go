@@ -119,7 +119,7 @@ func (v *value) typeHint(s *shape) string {
 
 func (s *shape) noField(name string, words []string) error {
 	at := strings.Join(words, ".")
-	switch near := GuessField(name, s.names()); {
+	switch near := guessField(name, s.names()); {
 	case near != "":
 		return fmt.Errorf("%s has no field %q (did you mean %q?)", at, name, near)
 	case len(s.props) == 0:

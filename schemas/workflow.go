@@ -89,7 +89,7 @@ type WorkflowStatus struct {
 // Default sets the defaults of missing fields.
 func (s *WorkflowSpec) Default() {
 	for name, p := range s.Params {
-		orDefault(&p.Type, ParamString)
+		orDefault(&p.Type, paramString)
 		s.Params[name] = p
 	}
 	for i := range s.Steps {
@@ -120,14 +120,14 @@ func (s *WorkflowSpec) Check(r *Report) {
 func (s *WorkflowSpec) checkIterate(at Spot, st *Step) {
 	switch {
 	case !st.Iterate && st.IterateFrom != "":
-		at.At("iterate_from").Errorf("no-effect", "has no effect without iterate: true").Suggest("add iterate: true")
+		at.At("iterate_from").Errorf("no-effect", "has no effect without iterate: true").suggest("add iterate: true")
 	case !st.Iterate && st.MaxIterations > 0:
-		at.At("max_iterations").Warnf("no-effect", "has no effect without iterate: true")
+		at.At("max_iterations").warnf("no-effect", "has no effect without iterate: true")
 	case st.MaxIterations > maxRounds:
-		at.At("max_iterations").Warnf("no-effect", "a step is repeated at most %d times: more has no effect", maxRounds)
+		at.At("max_iterations").warnf("no-effect", "a step is repeated at most %d times: more has no effect", maxRounds)
 	case st.IterateFrom != "" && st.IterateFrom != st.ID && !s.before(st.IterateFrom, st):
 		at.At("iterate_from").Errorf("bad-reference", "step %q does not need %q, directly or through other steps", st.ID, st.IterateFrom).
-			Near(st.IterateFrom, st.Needs)
+			near(st.IterateFrom, st.Needs)
 	}
 }
 

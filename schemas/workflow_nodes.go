@@ -122,7 +122,7 @@ func (s *WorkflowSpec) checkStart(r *Report) {
 			if field := stepFields[f.Field[2]]; field != "" {
 				at = at.At(field)
 			}
-			w := at.Warnf("cannot-start", "the workflow cannot start: %s", f.Message)
+			w := at.warnf("cannot-start", "the workflow cannot start: %s", f.Message)
 			w.Suggestion = f.Suggestion
 		}
 	}

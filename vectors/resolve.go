@@ -109,11 +109,11 @@ type Named uint8
 
 // Degrees of Named.
 const (
-	SameWords Named = iota + 1 // joined otherwise, with or without its type: open file or open_file for Store.openFile
-	LikePart                   // in other letter case, without its type: entry for Tree.Entry
-	LikeName                   // in other letter case: tree.entry
-	PartExact                  // without its type: Entry
-	NameExact                  // Tree.Entry
+	sameWords Named = iota + 1 // joined otherwise, with or without its type: open file or open_file for Store.openFile
+	likePart                   // in other letter case, without its type: entry for Tree.Entry
+	likeName                   // in other letter case: tree.entry
+	partExact                  // without its type: Entry
+	nameExact                  // Tree.Entry
 )
 
 // name returns the query as a name; a call names a function.
@@ -122,9 +122,9 @@ func (s *search) name() string { return strings.TrimSuffix(strings.TrimSpace(s.T
 // named returns how exactly a name is that of a node.
 func named(n *graph.Node, name string) Named {
 	for i, own := range namesOf(n) {
-		exact, like := NameExact, LikeName
+		exact, like := nameExact, likeName
 		if i > 0 {
-			exact, like = PartExact, LikePart
+			exact, like = partExact, likePart
 		}
 		if own == name {
 			return exact
@@ -134,7 +134,7 @@ func named(n *graph.Node, name string) Named {
 		}
 	}
 	if slices.ContainsFunc(namesOf(n), func(own string) bool { return lexical.NameTerm(own) == lexical.NameTerm(name) }) {
-		return SameWords
+		return sameWords
 	}
 	return 0
 }

@@ -24,8 +24,8 @@ import (
 	"reconcile.dev/reconcile/schemas/shorten"
 )
 
-// Version is the version of the contract; structured output names it in its field "reconcile".
-const Version = 1
+// version is the version of the contract; structured output names it in its field "reconcile".
+const version = 1
 
 // Forms of what a program reads, as in schemas.CommandRunner.Stdin. Any other form is taken for a prompt.
 const (

@@ -160,7 +160,7 @@ func askText(whom []string) string {
 		return ""
 	}
 	return "\n\nIf you cannot go on without an answer, ask; do not guess. You may ask: " + strings.Join(whom, ", ") + ".\n" +
-		"To ask, end with a line of this form, beginning with its first word: " + AskForm + "\n" +
+		"To ask, end with a line of this form, beginning with its first word: " + askForm + "\n" +
 		"You are started again with the answer.\n"
 }
 

@@ -66,7 +66,7 @@ func (q *Question) Stdin(format string) string {
 		return ""
 	case FormatJSON:
 		return encode(asked{
-			Reconcile: Version, Instructions: strings.ReplaceAll(instructions, "\n", " "), Role: q.Role,
+			Reconcile: version, Instructions: strings.ReplaceAll(instructions, "\n", " "), Role: q.Role,
 			Question: askedQuestion{q.ID, q.Issue, q.From, q.To, q.Topic, q.Text, q.Round},
 			Thread:   shortThread(q.Thread), Context: q.IssueContext, Resolved: shortened(q.Resolved), Failure: q.Failure.short(),
 		})

@@ -37,10 +37,10 @@ type structured struct {
 	Progress     *float64                   `json:"progress"`
 }
 
-// FailedError is the error of an agent that reports that it failed.
-type FailedError struct{ Summary string }
+// failedError is the error of an agent that reports that it failed.
+type failedError struct{ Summary string }
 
-func (e *FailedError) Error() string {
+func (e *failedError) Error() string {
 	if e.Summary == "" {
 		return "the agent reports that it failed, without a summary"
 	}
@@ -62,7 +62,7 @@ func readStructured(value []byte) (Said, error) {
 	}
 	var s structured
 	if err := json.Unmarshal(value, &s); err != nil {
-		return Said{}, fmt.Errorf("the structured output is not of version %d: %w; docs/agents.md lists the fields", Version, schemas.PlainJSON(err))
+		return Said{}, fmt.Errorf("the structured output is not of version %d: %w; docs/agents.md lists the fields", version, schemas.PlainJSON(err))
 	}
 	said := Said{Result: s.Result, Answer: s.Answer, Resolution: shorten.Text(strings.TrimSpace(s.Resolution), AnswerLimit),
 		Observed: s.Observations}
@@ -86,7 +86,7 @@ func readStructured(value []byte) (Said, error) {
 	case s.Status == schemas.ReportAsks:
 		return said, errors.New(`status is needs_clarification, and there is no question: add "clarification": {"to", "topic", "question"}`)
 	case s.Status == schemas.ReportFailed:
-		return said, &FailedError{Summary: said.Report.Summary}
+		return said, &failedError{Summary: said.Report.Summary}
 	}
 	return said, nil
 }

@@ -46,7 +46,7 @@ func TestReadReportRefuses(t *testing.T) {
 
 func TestReadReportOfFailure(t *testing.T) {
 	said, err := Read("json", []byte(`{"reconcile": 1, "status": "failed", "summary": "no compiler"}`))
-	if failed := (*FailedError)(nil); !errors.As(err, &failed) || failed.Summary != "no compiler" {
+	if failed := (*failedError)(nil); !errors.As(err, &failed) || failed.Summary != "no compiler" {
 		t.Errorf("the error is %v", err)
 	}
 	if said.Report == nil || said.Report.Status != schemas.ReportFailed {

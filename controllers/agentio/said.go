@@ -33,7 +33,7 @@ type Said struct {
 }
 
 // ErrEmpty is the error of a task whose output has no text.
-var ErrEmpty = errors.New("the output is empty: print what was done, or ask in the form: " + AskForm)
+var ErrEmpty = errors.New("the output is empty: print what was done, or ask in the form: " + askForm)
 
 // Read reads from stdout what an agent said in a task: a result, or a question that it asks. Format is "json" or
 // "text", as in schemas.CommandRunner.Output.
@@ -51,7 +51,7 @@ func Read(format string, stdout []byte) (Said, error) {
 	case ask != nil:
 		return Said{Ask: ask}, checkAsk(ask)
 	case near != "":
-		return Said{}, fmt.Errorf("the line %q is no question that can be put; the form is: %s", shorten.Text(strings.TrimSpace(near), 100), AskForm)
+		return Said{}, fmt.Errorf("the line %q is no question that can be put; the form is: %s", shorten.Text(strings.TrimSpace(near), 100), askForm)
 	case text == "":
 		return Said{}, ErrEmpty
 	}

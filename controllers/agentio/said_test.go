@@ -123,10 +123,10 @@ func TestReadRefuses(t *testing.T) {
 	}
 	for in, message := range map[string]string{
 		"CLARIFICATION NEEDED from @architect about it: Which?":                      "to: ",
-		"CLARIFICATION NEEDED about the database: Which?":                            AskForm,
-		"CLARIFICATION NEEDED from the product manager about it: Which?":             AskForm,
-		"CLARIFICATION NEEDED from architect: Which?":                                AskForm,
-		"Done so far.\n- **Clarification needed** from architect about the database": AskForm,
+		"CLARIFICATION NEEDED about the database: Which?":                            askForm,
+		"CLARIFICATION NEEDED from the product manager about it: Which?":             askForm,
+		"CLARIFICATION NEEDED from architect: Which?":                                askForm,
+		"Done so far.\n- **Clarification needed** from architect about the database": askForm,
 		"Clarification needed: none.":                                                `the line "Clarification needed: none." is no question`,
 		" \n":                                                                        "the output is empty",
 		"CLARIFICATION NEEDED from architect about it: ":                             "question: is blank",

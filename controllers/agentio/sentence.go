@@ -8,8 +8,8 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// AskForm is how a text asks (decision 14).
-const AskForm = "CLARIFICATION NEEDED from <agent> about <topic>: <question>"
+// askForm is how a text asks (decision 14).
+const askForm = "CLARIFICATION NEEDED from <agent> about <topic>: <question>"
 
 // emphasis are the marks of Markdown that may enclose words of the sentence.
 const emphasis = "*_`~"
@@ -31,7 +31,7 @@ var asking = sync.OnceValue(func() *regexp.Regexp {
 		`(?:(?:the|an?)` + between + `)?(\S+)` + between + `about[` + emphasis + `]*[ \t]+(.+?):[` + emphasis + `]*(?:[ \t]+|$)`)
 })
 
-// sentence finds the first question in text, in the form [AskForm] at the beginning of a line:
+// sentence finds the first question in text, in the form [askForm] at the beginning of a line:
 //
 //	CLARIFICATION NEEDED from architect about the database: Dual layer or migrate?
 //

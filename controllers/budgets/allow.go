@@ -135,8 +135,8 @@ func (s *Sums) Left(a *settle.Allowance) string {
 	return a.Of + " has " + strings.Join(parts, ", ") + " left" + at.used.unknowns(a)
 }
 
-// OfObject returns the budgets of a DAG with its nodes, of a session or of an agent; nil for none.
-func OfObject(ref schemas.Ref, o *schemas.Object) []settle.Allowance {
+// ofObject returns the budgets of a DAG with its nodes, of a session or of an agent; nil for none.
+func ofObject(ref schemas.Ref, o *schemas.Object) []settle.Allowance {
 	var out []settle.Allowance
 	switch spec := o.Spec().(type) {
 	case *schemas.SessionSpec:
@@ -161,13 +161,13 @@ func OfObject(ref schemas.Ref, o *schemas.Object) []settle.Allowance {
 
 // Warn adds to the status of an object that a budget of it is low.
 func Warn(in settle.In, c *schemas.Common) {
-	all := OfObject(in.Ref, in.Object)
+	all := ofObject(in.Ref, in.Object)
 	if len(all) == 0 {
 		return
 	}
 	sums := SumsOf(in.World.OfRun, in.Tree, in.Now)
 	for i := range all {
-		if low := sums.Low(&all[i]); low != "" {
+		if low := sums.low(&all[i]); low != "" {
 			old := settle.Common(in.Status())
 			settle.Warn(c, &old, low, in.Now)
 			return
@@ -178,7 +178,7 @@ func Warn(in settle.In, c *schemas.Common) {
 // LowDay says that the budget of the present day is at least 80 % used; "" if it is not, or without one. day is the day in UTC.
 func (s *Sums) LowDay(settings *schemas.SettingsSpec) (low, day string) {
 	for _, a := range Day(nil, settings) {
-		if low = s.Low(&a); low != "" {
+		if low = s.low(&a); low != "" {
 			low += fmt.Sprintf("; at 100 %% nothing new starts until 00:00 UTC, unless %s is raised in %s", a.Field, a.Path)
 		}
 	}
@@ -188,8 +188,8 @@ func (s *Sums) LowDay(settings *schemas.SettingsSpec) (low, day string) {
 // lowFrom is the part of a budget, in percent, from which on it is low.
 const lowFrom = 80
 
-// Low says that a budget is at least 80 % used; "" if it is not.
-func (s *Sums) Low(a *settle.Allowance) string {
+// low says that a budget is at least 80 % used; "" if it is not.
+func (s *Sums) low(a *settle.Allowance) string {
 	used := s.at(a.Scope).used
 	for _, m := range measures {
 		limit := m.limit(&a.Limit)

@@ -13,11 +13,11 @@ import (
 	"reconcile.dev/reconcile/schemas/shorten"
 )
 
-// Reviewed is the category of an agent's opinion about a change. No tool has this category.
-const Reviewed Category = "review"
+// reviewed is the category of an agent's opinion about a change. No tool has this category.
+const reviewed Category = "review"
 
-// ByAgent begins the names of agents among those of tools.
-const ByAgent = "agent/"
+// byAgent begins the names of agents among those of tools.
+const byAgent = "agent/"
 
 // OpinionSchema is the JSON Schema of an opinion.
 const OpinionSchema = `{"type":"object","required":["findings"],"properties":{"summary":{"type":"string"},"findings":{"type":"array","items":` +
@@ -25,14 +25,14 @@ const OpinionSchema = `{"type":"object","required":["findings"],"properties":{"s
 	`"severity":{"enum":["critical","high","medium","low","info"]},"category":{"type":"string"},"message":{"type":"string","minLength":1},` +
 	`"suggestion":{"type":"string"}}}}}}`
 
-// Opinion is an agent's verdict about a change that it reviewed.
-type Opinion struct {
-	Findings []Concern `json:"findings"`
+// opinion is an agent's verdict about a change that it reviewed.
+type opinion struct {
+	Findings []concern `json:"findings"`
 	Summary  string    `json:"summary"`
 }
 
-// Concern is a finding of an agent.
-type Concern struct {
+// concern is a finding of an agent.
+type concern struct {
 	File       string   `json:"file"` // with slashes, below the root; "" for the whole change
 	Line       int      `json:"line"` // from 1; 0 for the whole file
 	Severity   Severity `json:"severity"`
@@ -41,10 +41,10 @@ type Concern struct {
 	Suggestion string   `json:"suggestion"`
 }
 
-// ReadOpinion reads the result of an agent's run: an object that keeps the schema, or a text that is one, alone or between the marks of a
+// readOpinion reads the result of an agent's run: an object that keeps the schema, or a text that is one, alone or between the marks of a
 // block of code. The error says why the result is not an opinion.
-func ReadOpinion(result json.RawMessage) (*Opinion, error) {
-	var o Opinion
+func readOpinion(result json.RawMessage) (*opinion, error) {
+	var o opinion
 	if err := readAnswer(result, OpinionSchema, &o); err != nil {
 		return nil, err
 	}
@@ -86,8 +86,8 @@ func objectIn(result json.RawMessage) ([]byte, error) {
 // the name of a file in the tree and how many lines it has, and false for one that is not there: findings about such places are left out,
 // and where all are, or one that would count is, nothing is known that would let the change through.
 func EvidenceOfReview(agent string, result json.RawMessage, failOn Severity, place func(file string) (name string, lines int, there bool)) *Evidence {
-	c := Check{Tool: ByAgent + agent, Category: Reviewed, Outcome: Passed}
-	o, err := ReadOpinion(result)
+	c := Check{Tool: byAgent + agent, Category: reviewed, Outcome: Passed}
+	o, err := readOpinion(result)
 	if err != nil {
 		c.Outcome, c.Reason = Unknown, err.Error()
 		return Evident([]Check{c}, c.Outcome, nil, nil)
@@ -104,7 +104,7 @@ func EvidenceOfReview(agent string, result json.RawMessage, failOn Severity, pla
 			lost = lost || counts
 			continue
 		}
-		c.Findings = append(c.Findings, Finding{File: f.File, Range: Range{Line: f.Line}, Category: Reviewed, Severity: f.Severity,
+		c.Findings = append(c.Findings, Finding{File: f.File, Range: Range{Line: f.Line}, Category: reviewed, Severity: f.Severity,
 			Message: f.Message, Suggestion: f.Suggestion, Tool: c.Tool, Rule: f.Category})
 		if counts {
 			c.Outcome = Failed
@@ -126,7 +126,7 @@ func (e *Evidence) Before(earlier *Evidence) string {
 	for _, f := range earlier.Findings {
 		state := "mended"
 		switch {
-		case f.Category == Reviewed:
+		case f.Category == reviewed:
 			state = "look whether it is mended"
 		case slices.ContainsFunc(e.Findings, func(is Finding) bool { return is.ID == f.ID }):
 			state = "still there"

@@ -76,7 +76,7 @@ func TestReviews(t *testing.T) {
 // TestFindingsOfBefore: who looks at the next change is told what became of the findings in the one before.
 func TestFindingsOfBefore(t *testing.T) {
 	t.Parallel()
-	was := []Finding{{File: "a", Message: "one", Tool: "x"}, {File: "a", Message: "two", Tool: "x"}, {File: "a", Message: "three", Tool: "agent/ann", Category: Reviewed}}
+	was := []Finding{{File: "a", Message: "one", Tool: "x"}, {File: "a", Message: "two", Tool: "x"}, {File: "a", Message: "three", Tool: "agent/ann", Category: reviewed}}
 	Identify(was)
 	is := []Finding{{File: "a", Message: "two", Tool: "x"}}
 	Identify(is)

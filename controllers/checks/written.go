@@ -27,7 +27,7 @@ const WrittenSchema = `{"type":"object","required":["plan","failures"],"properti
 
 // EvidenceOfTests is the evidence of the tests that an agent wrote, from the result of its run. Its Failures are what the agent says.
 func EvidenceOfTests(w Written, result json.RawMessage) *Evidence {
-	c := Check{Tool: ByAgent + w.By, Category: writing, Outcome: Passed}
+	c := Check{Tool: byAgent + w.By, Category: writing, Outcome: Passed}
 	var answer struct {
 		Plan     []string `json:"plan"`
 		Summary  string   `json:"summary"`

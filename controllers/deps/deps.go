@@ -19,9 +19,9 @@ import (
 
 // The states of a dependency; "" where a language does not say which package an import is of.
 const (
-	Used       = "used"
-	Unused     = "unused"     // declared for more than development, and imported nowhere
-	Undeclared = "undeclared" // imported, and in no manifest
+	used       = "used"
+	unused     = "unused"     // declared for more than development, and imported nowhere
+	undeclared = "undeclared" // imported, and in no manifest
 )
 
 // API is a name of a dependency that the code uses.
@@ -187,7 +187,7 @@ func (t *tracker) unknown(i imported) *Dependency {
 	}
 	key := i.ecosystem + " " + name
 	if t.undeclared[key] == nil {
-		d := &Dependency{Name: name, Ecosystem: i.ecosystem, ImportPath: name, Direct: true, State: Undeclared, api: map[string]int{}, CommonAPIs: []API{}}
+		d := &Dependency{Name: name, Ecosystem: i.ecosystem, ImportPath: name, Direct: true, State: undeclared, api: map[string]int{}, CommonAPIs: []API{}}
 		t.undeclared[key] = d
 		t.list = append(t.list, d)
 	}
@@ -216,7 +216,7 @@ func (d *Dependency) provides(p string) bool {
 func (t *tracker) meant(d *Dependency) string {
 	var names []string
 	for _, other := range t.list {
-		if d.State == Undeclared && other.Ecosystem == d.Ecosystem && other.Manifest != "" {
+		if d.State == undeclared && other.Ecosystem == d.Ecosystem && other.Manifest != "" {
 			names = append(names, other.ImportPath)
 		}
 	}
@@ -230,7 +230,7 @@ func (d *Dependency) finish(engine, meant string, installed Installed) {
 	}
 	slices.SortFunc(d.CommonAPIs, func(a, b API) int { return cmp.Or(b.Uses-a.Uses, strings.Compare(a.Name, b.Name)) })
 	d.CommonAPIs = d.CommonAPIs[:min(len(d.CommonAPIs), 10)]
-	if d.State == Undeclared {
+	if d.State == undeclared {
 		w := "it is imported, and in no manifest: declare it"
 		if meant != "" {
 			w += ", or import " + meant + ", which is declared"
@@ -255,9 +255,9 @@ func (d *Dependency) finish(engine, meant string, installed Installed) {
 	d.Warnings = append(d.Warnings, old[:min(len(old), 10)]...)
 	switch {
 	case len(d.UsedIn) > 0:
-		d.State = Used
+		d.State = used
 	case d.Ecosystem != manifests.Maven && d.Ecosystem != manifests.Composer && d.Direct && !d.DevOnly && !d.src.Optional:
-		d.State = Unused
+		d.State = unused
 		d.Warnings = append(d.Warnings, "no import of it was found")
 	}
 	if d.Deprecated != "" {

@@ -15,8 +15,8 @@ import (
 // checkpointsKept bounds the checkpoints of an agent in a session; the oldest go first.
 const checkpointsKept = 50
 
-// SummaryLabel is the label with the kind of the summary in an observation.
-const SummaryLabel = "kind"
+// summaryLabel is the label with the kind of the summary in an observation.
+const summaryLabel = "kind"
 
 // marked returns the marks of a DAG's runs, oldest first.
 func marked(e *state.Entry) []moment {
@@ -101,7 +101,7 @@ func (d *deriver) summarized(e *state.Entry, c *schemas.Checkpoint) {
 		Content: cutWords(head+"\n"+workText(&c.Work), contentLimit), Summary: cutWords(head, summaryLimit)}})
 	before := len(d.out)
 	if d.observe(name, spec); len(d.out) > before {
-		d.out[before].Labels = map[string]string{SummaryLabel: c.Summary}
+		d.out[before].Labels = map[string]string{summaryLabel: c.Summary}
 	}
 }
 

@@ -42,9 +42,9 @@ type draft struct {
 	lines []string
 }
 
-// Apply returns a DAG with an edit, which change allows. The error says why it cannot be applied. again says that the edit was accepted
+// apply returns a DAG with an edit, which change allows. The error says why it cannot be applied. again says that the edit was accepted
 // before, so that parts of it may be in the file.
-func Apply(t *state.Tree, dag *state.Entry, change string, e *schemas.PlanEdit, again bool) (*Edited, error) {
+func apply(t *state.Tree, dag *state.Entry, change string, e *schemas.PlanEdit, again bool) (*Edited, error) {
 	d, err := newDraft(dag)
 	if err != nil {
 		return nil, err

@@ -126,7 +126,7 @@ func CheckSuggestions(t *state.Tree, spec *schemas.PlanChangeSpec) error {
 	}
 	dag, err := dagOf(t, spec, spec.Suggestions)
 	if err == nil {
-		_, err = Apply(t, dag, spec.Change, spec.Suggestions, false)
+		_, err = apply(t, dag, spec.Change, spec.Suggestions, false)
 	}
 	return err
 }
@@ -215,7 +215,7 @@ func (f *changeFold) plan(a *schemas.PlanAnswer, agent string) error {
 	if err != nil {
 		return err
 	}
-	edited, err := Apply(f.Tree, dag, f.spec.Change, a.Edit, false)
+	edited, err := apply(f.Tree, dag, f.spec.Change, a.Edit, false)
 	if err == nil {
 		err = f.keepsHandedOver(dag, edited)
 	}
@@ -351,7 +351,7 @@ func Pending(t *state.Tree, e *state.Entry, st *schemas.PlanChangeStatus) (*stat
 	if err != nil {
 		return nil, nil, err
 	}
-	edited, err := Apply(t, dag, spec.Change, st.Answer.Edit, true)
+	edited, err := apply(t, dag, spec.Change, st.Answer.Edit, true)
 	return dag, edited, err
 }
 

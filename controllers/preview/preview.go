@@ -42,7 +42,7 @@ type Flag struct {
 
 // The flags.
 const (
-	FlagRemoves   = "removes-many" // more than [MostRemoved] lines
+	FlagRemoves   = "removes-many" // more than [mostRemoved] lines
 	FlagSensitive = "sensitive"    // a file whose change has effects beyond the code, see [Sensitive]
 	FlagSecret    = "secret"       // an added line looks like one
 	FlagBinary    = "binary"
@@ -52,9 +52,9 @@ const (
 
 // The bounds of flags.
 const (
-	MostRemoved = 100 // lines
-	LargeLines  = 400 // added and removed in all files
-	LargeFiles  = 20
+	mostRemoved = 100 // lines
+	largeLines  = 400 // added and removed in all files
+	largeFiles  = 20
 )
 
 // File is the change of one file.
@@ -313,10 +313,10 @@ func Of(files []File) *Change {
 		f.flag()
 		c.Added, c.Removed, c.Changed, c.Hunks = c.Added+f.Added, c.Removed+f.Removed, c.Changed+f.Changed, c.Hunks+len(f.Hunks)
 	}
-	if c.Removed > MostRemoved {
-		c.Flags = append(c.Flags, Flag{FlagRemoves, fmt.Sprintf("removes %d lines; more than %d", c.Removed, MostRemoved)})
+	if c.Removed > mostRemoved {
+		c.Flags = append(c.Flags, Flag{FlagRemoves, fmt.Sprintf("removes %d lines; more than %d", c.Removed, mostRemoved)})
 	}
-	if c.Lines() > LargeLines || len(files) > LargeFiles {
+	if c.Lines() > largeLines || len(files) > largeFiles {
 		c.Flags = append(c.Flags, Flag{FlagReview,
 			fmt.Sprintf("%d lines in %d files: have it reviewed, or divide it", c.Lines(), len(files))})
 	}
@@ -327,8 +327,8 @@ func (f *File) flag() {
 	add := func(name, format string, args ...any) {
 		f.Flags = append(f.Flags, Flag{name, fmt.Sprintf(format, args...)})
 	}
-	if f.Removed > MostRemoved {
-		add(FlagRemoves, "removes %d lines; more than %d", f.Removed, MostRemoved)
+	if f.Removed > mostRemoved {
+		add(FlagRemoves, "removes %d lines; more than %d", f.Removed, mostRemoved)
 	}
 	for _, p := range []string{f.Path, f.From} {
 		if what := Sensitive(p); what != "" {

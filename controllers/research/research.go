@@ -23,8 +23,8 @@ import (
 // Node is the node of a DAG in which the knowledge agent answers.
 const Node = "research"
 
-// Timeout is how long a knowledge agent has for its answer to the questions of a verification.
-const Timeout = 30 * time.Second
+// timeout is how long a knowledge agent has for its answer to the questions of a verification.
+const timeout = 30 * time.Second
 
 // Agent is the knowledge agent of a tree: the first by name with the role academic that is a program; "" for none.
 func Agent(t *state.Tree) string {
@@ -76,7 +76,7 @@ func DAGs(t *state.Tree, session string, all []schemas.ToolQuestion) map[string]
 			for i, q := range questions {
 				open[i] = tools.Reopen(q)
 			}
-			out[name] = DAG(session, agent, open, Timeout)
+			out[name] = DAG(session, agent, open, timeout)
 		}
 	}
 	return out

@@ -177,8 +177,8 @@ func (j Judgement) Settle(c *schemas.Common, digest string, now time.Time) {
 	}
 }
 
-// BudgetLow is the condition of an object of whose budget at least 80 % are used. It is there only while true.
-const BudgetLow = "BudgetLow"
+// budgetLow is the condition of an object of whose budget at least 80 % are used. It is there only while true.
+const budgetLow = "BudgetLow"
 
 // Warn adds the condition BudgetLow to c, which starts as the new Common of an object whose former one was old; "" adds nothing.
 func Warn(c *schemas.Common, old *schemas.Common, message string, now time.Time) {
@@ -186,10 +186,10 @@ func Warn(c *schemas.Common, old *schemas.Common, message string, now time.Time)
 		return
 	}
 	at := schemas.NewTime(now)
-	if was := old.Condition(BudgetLow); was != nil {
+	if was := old.Condition(budgetLow); was != nil {
 		at = was.LastTransitionTime
 	}
-	c.Conditions = slices.Insert(c.Conditions, 0, schemas.Condition{Type: BudgetLow, Status: schemas.True, Reason: ReasonBudgetLow,
+	c.Conditions = slices.Insert(c.Conditions, 0, schemas.Condition{Type: budgetLow, Status: schemas.True, Reason: ReasonBudgetLow,
 		Message: message, LastTransitionTime: at})
 }
 

@@ -34,8 +34,8 @@ func budgetTransition(after *state.Entry, old, now schemas.Status) (Event, bool)
 	if now == nil {
 		return Event{}, false
 	}
-	c := now.Base().Condition(BudgetLow)
-	if c == nil || old != nil && old.Base().Condition(BudgetLow) != nil {
+	c := now.Base().Condition(budgetLow)
+	if c == nil || old != nil && old.Base().Condition(budgetLow) != nil {
 		return Event{}, false
 	}
 	phase := now.Base().Phase

@@ -11,9 +11,9 @@ import (
 	"reconcile.dev/reconcile/schemas/shorten"
 )
 
-// EndTurn is the stop reason of a turn that the agent regards as complete, in the words of the Agent Client Protocol. The
+// endTurn is the stop reason of a turn that the agent regards as complete, in the words of the Agent Client Protocol. The
 // HTTP runner translates the finish reasons of its endpoints into these words.
-const EndTurn = "end_turn"
+const endTurn = "end_turn"
 
 // Facts are the observations of a turn's end. The zero value of a field means that nothing like it was observed.
 type Facts struct {
@@ -152,7 +152,7 @@ func (f Facts) judgeProtocol() *schemas.TurnFailure {
 		return failure(schemas.FailureRequest, "the model refused the request")
 	case f.StopReason == "max_tokens" || f.StopReason == "max_turn_requests":
 		return failure(schemas.FailureRequest, "the turn ended at the agent's limit "+f.StopReason)
-	case f.StopReason != EndTurn:
+	case f.StopReason != endTurn:
 		return f.suspect("the turn ended with " + cmp.Or(f.StopReason, "no stop reason"))
 	case f.OutputTokens == nil:
 		return f.suspect("the turn ended with end_turn, but the model's use of tokens is not known")

@@ -21,38 +21,38 @@ var endings = []struct {
 	want string // the description; "" for a success
 }{
 	// The Agent Client Protocol: what six agents answered to faults.
-	{"claude ok", acp(Facts{StopReason: EndTurn, OutputTokens: tokens(31), Text: "DONE"}), ""},
-	{"claude ok, about limits", acp(Facts{StopReason: EndTurn, OutputTokens: tokens(31), Text: "429 Too Many Requests is now handled"}), ""},
+	{"claude ok", acp(Facts{StopReason: endTurn, OutputTokens: tokens(31), Text: "DONE"}), ""},
+	{"claude ok, about limits", acp(Facts{StopReason: endTurn, OutputTokens: tokens(31), Text: "429 Too Many Requests is now handled"}), ""},
 	{"claude 429", acp(Facts{Error: &Error{Code: -32603, Kind: "rate_limit", Message: "Internal error"}}), "rate limit: Internal error"},
 	{"claude 5xx", acp(Facts{Error: &Error{Code: -32603, Kind: "server_error"}}), "service failure: server_error"},
 	{"claude 402", acp(Facts{Error: &Error{Code: -32603, Kind: "unknown", Status: 402}}), "rate limit: unknown"},
 	{"claude 401", acp(Facts{Error: &Error{Code: -32000, Message: "Authentication required"}}), "access denied: Authentication required"},
-	{"codex 429", acp(Facts{StopReason: EndTurn, Text: "exceeded retry limit, last status: 429 Too Many Requests"}),
+	{"codex 429", acp(Facts{StopReason: endTurn, Text: "exceeded retry limit, last status: 429 Too Many Requests"}),
 		"rate limit: exceeded retry limit, last status: 429 Too Many Requests (the turn ended with end_turn, but the model's use of tokens is not known)"},
-	{"codex 5xx, no text", acp(Facts{StopReason: EndTurn}),
+	{"codex 5xx, no text", acp(Facts{StopReason: endTurn}),
 		"the turn ended with end_turn, but the model's use of tokens is not known"},
 	{"codex quota", acp(Facts{Error: &Error{Code: -32603, Kind: "usageLimitExceeded", Message: "You've hit your usage limit. Try again in 3 days 4 hours 5 minutes."}}),
 		"rate limit until 2026-11-27 17:05 UTC: You've hit your usage limit. Try again in 3 days 4 hours 5 minutes."},
 	{"gemini 401", acp(Facts{Error: &Error{Code: 401, Message: "API key not valid"}}), "access denied: API key not valid"},
 	{"opencode 429", acp(Facts{Error: &Error{Code: -32603, Message: "Too Many Requests: slow down", RetryAfter: "3900"}}),
 		"rate limit until 14:05 UTC: Too Many Requests: slow down"},
-	{"opencode rejects", acp(Facts{StopReason: EndTurn, OutputTokens: tokens(0)}),
+	{"opencode rejects", acp(Facts{StopReason: endTurn, OutputTokens: tokens(0)}),
 		"the turn ended with end_turn, but the model produced nothing"},
-	{"copilot 429", acp(Facts{StopReason: EndTurn, Text: "Error: Failed to get response: 429"}),
+	{"copilot 429", acp(Facts{StopReason: endTurn, Text: "Error: Failed to get response: 429"}),
 		"rate limit: Error: Failed to get response: 429 (the turn ended with end_turn, but the model's use of tokens is not known)"},
-	{"copilot 401", acp(Facts{StopReason: EndTurn, Text: "Error: Authentication failed"}),
+	{"copilot 401", acp(Facts{StopReason: endTurn, Text: "Error: Authentication failed"}),
 		"access denied: Error: Authentication failed (the turn ended with end_turn, but the model's use of tokens is not known)"},
 	{"qwen 401", acp(Facts{Error: &Error{Code: -32603, Message: "401 Incorrect API key provided"}}), "access denied: 401 Incorrect API key provided"},
-	{"typed failure with end_turn", acp(Facts{StopReason: EndTurn, OutputTokens: tokens(5), Error: &Error{Kind: "limit", Message: "Rate limited"}}), "rate limit: Rate limited"},
+	{"typed failure with end_turn", acp(Facts{StopReason: endTurn, OutputTokens: tokens(5), Error: &Error{Kind: "limit", Message: "Rate limited"}}), "rate limit: Rate limited"},
 	// What the metering proxy saw explains a failure, and makes none.
-	{"proxy: a limit with an end", acp(Facts{StopReason: EndTurn, Wire: &Error{Status: 429, Message: "slow", RetryAfter: "3900"}}), "rate limit until 14:05 UTC: slow"},
+	{"proxy: a limit with an end", acp(Facts{StopReason: endTurn, Wire: &Error{Status: 429, Message: "slow", RetryAfter: "3900"}}), "rate limit until 14:05 UTC: slow"},
 	{"proxy: the end of the agent's limit", acp(Facts{Error: &Error{Kind: "rate_limit", Message: "Internal error"}, Wire: &Error{Status: 429, RetryAfter: "3900"}}),
 		"rate limit until 14:05 UTC: Internal error"},
 	{"proxy: silent after an error", acp(Facts{Silent: 5 * time.Minute, Wire: &Error{Status: 401, Message: "no key"}}), "access denied: no key"},
 	{"proxy: a typed failure stays", acp(Facts{Error: &Error{Kind: "authentication_error", Message: "login"}, Wire: &Error{Status: 500}}), "access denied: login"},
-	{"proxy: over budget", acp(Facts{StopReason: EndTurn, Wire: &Error{Status: 500}, Over: "2 of 2 requests"}), "budget used up: it had used 2 of 2 requests"},
-	{"proxy: a failed side request", acp(Facts{StopReason: EndTurn, OutputTokens: tokens(3), Wire: &Error{Status: 500}, Over: "2 of 2 requests"}), ""},
-	{"died", acp(Facts{Dead: true, StopReason: EndTurn, OutputTokens: tokens(5)}), "connection lost: the agent's process or connection ended during the turn"},
+	{"proxy: over budget", acp(Facts{StopReason: endTurn, Wire: &Error{Status: 500}, Over: "2 of 2 requests"}), "budget used up: it had used 2 of 2 requests"},
+	{"proxy: a failed side request", acp(Facts{StopReason: endTurn, OutputTokens: tokens(3), Wire: &Error{Status: 500}, Over: "2 of 2 requests"}), ""},
+	{"died", acp(Facts{Dead: true, StopReason: endTurn, OutputTokens: tokens(5)}), "connection lost: the agent's process or connection ended during the turn"},
 	{"late", acp(Facts{Late: "timed out after 3s", StopReason: "cancelled"}), "timed out after 3s"},
 	{"late while it retries", acp(Facts{Late: "timed out after 3s", Error: &Error{Status: 503, Message: "busy"}}), "service failure: busy"},
 	{"proxy: late after an error", acp(Facts{Late: "timed out after 3s", Wire: &Error{Status: 401, Message: "no key"}}), "access denied: no key"},
@@ -64,7 +64,7 @@ var endings = []struct {
 	{"length", acp(Facts{StopReason: "max_tokens", OutputTokens: tokens(5)}), "request refused: the turn ended at the agent's limit max_tokens"},
 	{"no answer at all", acp(Facts{}), "the turn ended with no stop reason"},
 	// HTTP.
-	{"http ok", http(Facts{StopReason: EndTurn, OutputTokens: tokens(1)}), ""},
+	{"http ok", http(Facts{StopReason: endTurn, OutputTokens: tokens(1)}), ""},
 	{"http 429", http(Facts{Error: &Error{Status: 429, Kind: "rate_limit_error", Message: "slow down", RetryAfter: "Tue, 24 Nov 2026 14:05:00 GMT"}}), "rate limit until 14:05 UTC: slow down"},
 	{"http 529", http(Facts{Error: &Error{Status: 529, Kind: "overloaded_error"}}), "service failure: overloaded_error"},
 	{"http 400", http(Facts{Error: &Error{Status: 400, Message: "prompt is too long"}}), "request refused: prompt is too long"},
@@ -121,7 +121,7 @@ func TestJudge(t *testing.T) {
 // TestEndingsCatch checks that the table would catch judges that trust too much.
 func TestEndingsCatch(t *testing.T) {
 	for name, trusts := range map[string]func(Facts) bool{
-		"the stop reason":                func(f Facts) bool { return f.StopReason == EndTurn || f.ExitCode != nil && *f.ExitCode == 0 },
+		"the stop reason":                func(f Facts) bool { return f.StopReason == endTurn || f.ExitCode != nil && *f.ExitCode == 0 },
 		"the absence of a typed failure": func(f Facts) bool { return f.Error == nil && f.Silent == 0 && (f.ExitCode == nil || *f.ExitCode == 0) },
 		"tokens": func(f Facts) bool {
 			return f.OutputTokens != nil && *f.OutputTokens > 0 || f.Runner == schemas.RunnerCommand && Judge(f) == nil

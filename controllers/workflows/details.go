@@ -27,7 +27,7 @@ func describe(t *state.Tree, e *state.Entry, spec *schemas.WorkflowSpec) []settl
 	for i := range spec.Steps {
 		out = append(out, line("Step "+spec.Steps[i].ID, stepText(t, &spec.Steps[i])))
 	}
-	for _, run := range Runs(t, e.Name) {
+	for _, run := range runs(t, e.Name) {
 		b := run.Brief()
 		text := fmt.Sprintf("%s, %s nodes", cmp.Or(b.Phase, schemas.DAGPending), b.Progress.String())
 		if status := state.StatusOf[schemas.DAGStatus](run).IssueStatus; status != "" {

@@ -11,7 +11,7 @@ import (
 func Origin(t *state.Tree) func(*state.Entry) settle.Origin {
 	made := map[string]bool{} // the session of a run has the name of its DAG
 	for _, w := range t.Entries(schemas.WorkflowKind.Name) {
-		for _, e := range Runs(t, w.Name) {
+		for _, e := range runs(t, w.Name) {
 			if run := runIn(e); run != nil && run.Start != "" {
 				made[e.Name] = true
 			}

@@ -13,8 +13,8 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Runs returns the DAGs of the runs of a workflow, by name.
-func Runs(t *state.Tree, workflow string) []*state.Entry {
+// runs returns the DAGs of the runs of a workflow, by name.
+func runs(t *state.Tree, workflow string) []*state.Entry {
 	var out []*state.Entry
 	for _, ref := range t.ReferrersOf(schemas.WorkflowKind.Ref(workflow), schemas.DAGKind.Name) {
 		if e := t.Entry(ref); e != nil && !e.Gone() {
@@ -26,7 +26,7 @@ func Runs(t *state.Tree, workflow string) []*state.Entry {
 
 // runsOf counts the runs of the workflow that is decided, and names those that have not ended.
 func runsOf(in settle.In) (all int, active []string) {
-	for _, e := range Runs(in.Tree, in.Name) {
+	for _, e := range runs(in.Tree, in.Name) {
 		if all++; !EndedIn(in.World)(e) {
 			active = append(active, e.Name)
 		}

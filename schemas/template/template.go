@@ -40,13 +40,13 @@ func (i Issue) String() string { return fmt.Sprint(i.Number) }
 // maxLength bounds the text that a template becomes.
 const maxLength = 1 << 20
 
-// Error is a problem at one place of a template.
-type Error struct {
+// exprError is a problem at one place of a template.
+type exprError struct {
 	Line, Column int // from 1; columns in characters
 	Message      string
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Message) }
+func (e *exprError) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Message) }
 
 // Template is a compiled text.
 type Template struct {
@@ -64,7 +64,7 @@ type part struct {
 	before string
 	value  *condition.Program // nil in the last part
 	source string
-	at     Error // the place of the expression; without a message
+	at     exprError // the place of the expression; without a message
 }
 
 // Has reports whether a text has an expression.
@@ -149,10 +149,10 @@ func closing(text string, from int) int {
 	return -1
 }
 
-func placed(text string, at int, message string) *Error {
+func placed(text string, at int, message string) *exprError {
 	before := text[:at]
 	start := strings.LastIndexByte(before, '\n') + 1
-	return &Error{1 + strings.Count(before, "\n"), 1 + utf8.RuneCountInString(before[start:]), message}
+	return &exprError{1 + strings.Count(before, "\n"), 1 + utf8.RuneCountInString(before[start:]), message}
 }
 
 // Execute returns the text with the values of its expressions. mark, unless it is nil, is what becomes of each inserted text. A
@@ -167,13 +167,13 @@ func (t *Template) Execute(env *Env, mark func(string) string) (string, error) {
 		}
 		text, err := p.text(env)
 		if err != nil {
-			return "", &Error{p.at.Line, p.at.Column, fmt.Sprintf("{{ %s }}: %v", p.source, err)}
+			return "", &exprError{p.at.Line, p.at.Column, fmt.Sprintf("{{ %s }}: %v", p.source, err)}
 		}
 		if mark != nil {
 			text = mark(text)
 		}
 		if b.WriteString(text); b.Len() > maxLength {
-			return "", &Error{p.at.Line, p.at.Column, fmt.Sprintf("the text becomes longer than %d bytes", maxLength)}
+			return "", &exprError{p.at.Line, p.at.Column, fmt.Sprintf("the text becomes longer than %d bytes", maxLength)}
 		}
 	}
 	return b.String(), nil

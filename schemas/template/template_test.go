@@ -59,7 +59,7 @@ func TestErrorsHaveAPlace(t *testing.T) {
 		"{{ needs.a-b.exitCode }}": "1:4: a name with a dash",
 	} {
 		_, err := Compile(text, names)
-		if _, ok := errors.AsType[*Error](err); !ok || !strings.HasPrefix(err.Error(), want) {
+		if _, ok := errors.AsType[*exprError](err); !ok || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
@@ -126,7 +126,7 @@ func FuzzTemplate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		tpl, err := Compile(text, names)
 		if err != nil {
-			at, ok := errors.AsType[*Error](err)
+			at, ok := errors.AsType[*exprError](err)
 			if !ok || at.Line < 1 || at.Column < 1 || at.Line > 1+strings.Count(text, "\n") || at.Column > len(text)+2 {
 				t.Fatalf("%q: %v", text, err)
 			}

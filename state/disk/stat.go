@@ -83,8 +83,8 @@ var (
 	ErrTooLarge = errors.New("too large")
 )
 
-// MaxTick is the coarsest resolution of a file system's clock that is allowed for. [TickOf] has that of one file system.
-const MaxTick = 20 * time.Millisecond
+// maxTick is the coarsest resolution of a file system's clock that is allowed for. [TickOf] has that of one file system.
+const maxTick = 20 * time.Millisecond
 
 // RacyAt reports whether a stat that was read at now may miss a later change: a file that was changed less than a tick before may
 // be changed again with the same stat.

@@ -14,16 +14,16 @@ import (
 func TickOf(root *os.Root) time.Duration {
 	dir, err := regular.Folder(root, ".")
 	if err != nil {
-		return MaxTick
+		return maxTick
 	}
 	defer dir.Close()
 	var fs unix.Statfs_t
 	var res unix.Timespec
 	if unix.Fstatfs(int(dir.Fd()), &fs) != nil || !ticksWithKernel(int64(fs.Type)) ||
 		unix.ClockGetres(unix.CLOCK_REALTIME_COARSE, &res) != nil || res.Nano() <= 0 {
-		return MaxTick
+		return maxTick
 	}
-	return min(2*time.Duration(res.Nano()), MaxTick)
+	return min(2*time.Duration(res.Nano()), maxTick)
 }
 
 func ticksWithKernel(fsType int64) bool {

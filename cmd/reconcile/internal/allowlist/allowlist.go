@@ -55,8 +55,8 @@ type List struct {
 	checks  bool     // this process may run the checks of any folder
 }
 
-// Checks is the word that allows a process to run the checks of any folder, in place of an address.
-const Checks = "checks"
+// checks is the word that allows a process to run the checks of any folder, in place of an address.
+const checks = "checks"
 
 // Open opens the allowlist in a folder, which may be missing; dir "" means no list. process are additionally allowed
 // addresses, separated by commas, with any variable.
@@ -65,7 +65,7 @@ func Open(dir, process string) (*List, error) {
 	for address := range strings.SplitSeq(process, ",") {
 		switch address = strings.TrimSpace(address); address {
 		case "":
-		case Checks:
+		case checks:
 			l.checks = true
 		default:
 			l.process = append(l.process, schemas.CanonicalAddress(address))

@@ -97,10 +97,10 @@ type Result struct {
 	Pulled      bool              // this run adopted commits of others
 }
 
-// NestedError says that a run was requested inside a run of the same tree.
-type NestedError struct{ Key string } // of the outer run
+// nestedError says that a run was requested inside a run of the same tree.
+type nestedError struct{ Key string } // of the outer run
 
-func (e *NestedError) Error() string {
+func (e *nestedError) Error() string {
 	return fmt.Sprintf("this is part of the run %s of the same tree; "+
 		"a run inside a run would wait for itself: take the call out of the node, or point -C at another tree", e.Key)
 }
@@ -117,7 +117,7 @@ func (e *SettingsError) Error() string {
 // before it began.
 func Run(ctx context.Context, o Options, q Request) (Result, error) {
 	if o.Inside != nil {
-		return Result{}, &NestedError{o.Inside.Key}
+		return Result{}, &nestedError{o.Inside.Key}
 	}
 	store, err := o.Tree.Open()
 	if err != nil {

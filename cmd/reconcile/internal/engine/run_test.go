@@ -117,7 +117,7 @@ func TestRunsThatAreRefused(t *testing.T) {
 	}
 	inside := o
 	inside.Inside = &runner.Inside{Key: "dags/checks/build-1"}
-	var nested *NestedError
+	var nested *nestedError
 	if _, err := Run(t.Context(), inside, Request{}); !errors.As(err, &nested) || nested.Key != "dags/checks/build-1" {
 		t.Errorf("inside of a run: %v", err)
 	}

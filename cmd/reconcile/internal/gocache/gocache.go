@@ -41,7 +41,7 @@ func Main(args []string) {
 		own = filepath.Join(own, "go-layer")
 	}
 	if err == nil {
-		err = Serve(own, args[3:], os.Stdin, os.Stdout)
+		err = serve(own, args[3:], os.Stdin, os.Stdout)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "cache of the go command:", err)
@@ -69,8 +69,8 @@ type response struct {
 	DiskPath      string   `json:",omitempty"`
 }
 
-// Serve answers the requests of a go command until it ends.
-func Serve(own string, shared []string, in io.Reader, out io.Writer) error {
+// serve answers the requests of a go command until it ends.
+func serve(own string, shared []string, in io.Reader, out io.Writer) error {
 	to := bufio.NewWriter(out)
 	answer := func(r response) error { return errors.Join(json.NewEncoder(to).Encode(r), to.Flush()) }
 	if err := answer(response{KnownCommands: []string{"get", "put", "close"}}); err != nil {

@@ -167,7 +167,7 @@ func justNames(root *os.Root) []string {
 func runJustDump(ctx context.Context, dir string, file *Source) (Found, error) {
 	program, err := exec.LookPath("just")
 	if err != nil {
-		return Just(file.Path, file.Data, runtime.GOOS), nil
+		return just(file.Path, file.Data, runtime.GOOS), nil
 	}
 	const patience = 10 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)

@@ -84,7 +84,7 @@ func parsed(t testing.TB, source string, files []Source) (f Found) {
 	case "npm":
 		f, err = npm(files[0].Path, files[0].Data)
 	case "just":
-		f = Just(files[0].Path, files[0].Data, "linux")
+		f = just(files[0].Path, files[0].Data, "linux")
 	case "dump":
 		f, err = justDump("justfile", files[0].Data)
 	case "github":
@@ -145,7 +145,7 @@ func FuzzMake(f *testing.F) {
 func FuzzJust(f *testing.F) {
 	seed(f, "just")
 	f.Fuzz(func(t *testing.T, src string) {
-		fuzzOne(t, Just("justfile", []byte(strings.ToValidUTF8(src, "")), "linux"))
+		fuzzOne(t, just("justfile", []byte(strings.ToValidUTF8(src, "")), "linux"))
 	})
 }
 

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Just finds the recipes of a justfile that need no arguments, from its text: for when just itself is not there to ask.
+// just finds the recipes of a justfile that need no arguments, from its text: for when just itself is not there to ask.
 // os is what Go calls the operating system. Imported files and modules are not read.
-func Just(path string, src []byte, os string) Found {
+func just(path string, src []byte, os string) Found {
 	var found Found
 	var recipes []recipe
 	s := &justScanner{text: strings.ReplaceAll(string(src), "\r\n", "\n")}

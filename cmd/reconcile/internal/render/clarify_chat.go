@@ -213,9 +213,9 @@ func escalationOf(c *threads.Thread, i int) (said bool, block *schemas.Escalatio
 // mostTalk is the maximum number of lines of one turn.
 const mostTalk = 5
 
-// TalkLines returns the lines of a clarification's turn as chat, such as "[Engineer -> Architect] Clarification needed
+// talkLines returns the lines of a clarification's turn as chat, such as "[Engineer -> Architect] Clarification needed
 // (CLR-42-001):" and the beginning of the question. "reconcile clarify show" prints all of it.
-func TalkLines(c *settle.Clarified) []string {
+func talkLines(c *settle.Clarified) []string {
 	switch {
 	case c.Turn == nil:
 		return []string{"[" + displayName(c.ToAgent) + "] " + c.ClarificationID + ": no answer in time"}

@@ -64,7 +64,7 @@ func (v Run) Report(r settle.Report) {
 // Said shows a clarification event.
 func (v Run) Said(c *settle.Clarified) {
 	if v.Talk {
-		for _, line := range TalkLines(c) {
+		for _, line := range talkLines(c) {
 			v.Note(line)
 		}
 	}

@@ -35,7 +35,7 @@ func TestTalkLines(t *testing.T) {
 		{late, []string{"[Architect] CLR-42-003: no answer in time"}},
 		{escalated, []string{"[ESCALATED] CLR-42-004: Cache", "  Why: the agent that was asked is not there any more (TargetGone)", "  Decide: reconcile clarify resolve CLR-42-004 TEXT"}},
 	} {
-		if got := TalkLines(c.event); !slices.Equal(got, c.want) {
+		if got := talkLines(c.event); !slices.Equal(got, c.want) {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}

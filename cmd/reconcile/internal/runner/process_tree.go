@@ -45,13 +45,13 @@ const (
 	forced   = true
 )
 
-// HeldError reports that processes of earlier runs are alive, so that these effects cannot start.
-type HeldError struct {
+// heldError reports that processes of earlier runs are alive, so that these effects cannot start.
+type heldError struct {
 	Keys []string
 	Runs bool // another live reconcile runs them; otherwise they are orphans that could not be ended
 }
 
-func (e *HeldError) Error() string {
+func (e *heldError) Error() string {
 	keys := strings.Join(e.Keys, ", ")
 	if e.Runs {
 		return fmt.Sprintf("%s: another reconcile runs it; try again when that is done", keys)
@@ -116,11 +116,11 @@ func (h *hunt) finish(hurry <-chan struct{}, kill time.Time) error {
 			return nil
 		}
 		if busy := h.begunElsewhere(); len(busy) > 0 { // asked after the look: whatever it saw had its lease by then
-			return &HeldError{Keys: busy, Runs: true}
+			return &heldError{Keys: busy, Runs: true}
 		}
 		now := time.Now()
 		if !killed.IsZero() && now.Sub(killed) > h.runner.settleFor {
-			return &HeldError{Keys: keysOf(h.trees, held)}
+			return &heldError{Keys: keysOf(h.trees, held)}
 		}
 		h.forgetGroups(left)
 		force := !now.Before(kill)

@@ -113,7 +113,7 @@ func (r *Runner) run(j *job, b *buffers) settle.Report {
 		}
 	}
 	report.At = r.o.Now()
-	if held := (*HeldError)(nil); errors.As(err, &held) {
+	if held := (*heldError)(nil); errors.As(err, &held) {
 		report.Kind, report.Why = settle.Held, held.Error()
 		return report
 	}
@@ -165,7 +165,7 @@ func (a *attempt) hold() (err error) {
 	}
 	a.lease, err = a.runner.leases.take(a.job.effect.Key)
 	if errors.Is(err, errLeaseTaken) {
-		return &HeldError{Keys: []string{a.job.effect.Key}}
+		return &heldError{Keys: []string{a.job.effect.Key}}
 	}
 	return asFault(err)
 }

@@ -264,22 +264,22 @@ func (r *Runner) Backlog() int {
 	return len(r.queue)
 }
 
-// Status is a queued or running effect.
-type Status struct {
+// status is a queued or running effect.
+type status struct {
 	Key     string
 	Running bool
 	Since   time.Time // start, or when it was queued
 }
 
-// Snapshot returns the Status of the runner's jobs, queued or running, sorted by the key of the effect.
-func (r *Runner) Snapshot() []Status {
+// snapshot returns the status of the runner's jobs, queued or running, sorted by the key of the effect.
+func (r *Runner) snapshot() []status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	out := make([]Status, 0, len(r.jobs))
+	out := make([]status, 0, len(r.jobs))
 	for _, j := range r.jobs {
-		out = append(out, Status{Key: j.effect.Key, Running: j.running, Since: j.since})
+		out = append(out, status{Key: j.effect.Key, Running: j.running, Since: j.since})
 	}
-	slices.SortFunc(out, func(a, b Status) int { return strings.Compare(a.Key, b.Key) })
+	slices.SortFunc(out, func(a, b status) int { return strings.Compare(a.Key, b.Key) })
 	return out
 }
 
@@ -439,7 +439,7 @@ func (r *Runner) reap(hurry <-chan struct{}, trees []*tree) error {
 		}
 	}
 	if len(busy) > 0 {
-		return &HeldError{Keys: busy, Runs: true}
+		return &heldError{Keys: busy, Runs: true}
 	}
 	h := r.newHunt(trees...)
 	h.killed = true

@@ -359,7 +359,7 @@ func TestQueuedEffects(t *testing.T) {
 }
 
 func (g *rig) keys() (keys []string) {
-	for _, s := range g.Snapshot() {
+	for _, s := range g.snapshot() {
 		keys = append(keys, s.Key)
 	}
 	return keys
@@ -371,7 +371,7 @@ func TestForeignPlacesCount(t *testing.T) {
 	e.Groups = []settle.Group{{Name: "session/health", Limit: 2}}
 	g.SetLimits(g.runs.Load(), 0, map[string]int{"session/health": 2})
 	g.Submit(e)
-	if s := g.Snapshot(); len(s) != 1 || s[0].Running {
+	if s := g.snapshot(); len(s) != 1 || s[0].Running {
 		t.Fatalf("it runs beyond the limit: %+v", s)
 	}
 	g.SetLimits(g.runs.Load(), 0, map[string]int{"session/health": 1})

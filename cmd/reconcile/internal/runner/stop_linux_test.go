@@ -285,7 +285,7 @@ func TestLiveRunnerIsLeftAlone(t *testing.T) {
 		t.Errorf("got %+v", rep)
 	}
 	for _, r := range []*rig{first, second} {
-		held := (*HeldError)(nil)
+		held := (*heldError)(nil)
 		if err := r.Reap(context.Background(), orphan(theKey)); !errors.As(err, &held) || !held.Runs {
 			t.Errorf("Reap says %v", err)
 		}
@@ -302,7 +302,7 @@ func TestKilledRunBeginsElsewhere(t *testing.T) {
 	pids := first.stage(actor("tree", "polite"), first.fifo("pids"), []string{"polite"})
 	h := second.newHunt(second.treeOf(theKey, 0))
 	h.killed = true // as if second had looked before first began
-	held := (*HeldError)(nil)
+	held := (*heldError)(nil)
 	if err := h.finish(nil, time.Now()); !errors.As(err, &held) || !held.Runs {
 		t.Errorf("the hunt says %v", err)
 	}

@@ -47,8 +47,8 @@ const (
 	shownLimit  = 2000    // of the output in an error, in bytes
 )
 
-// ErrBusy says that another process installs something here.
-var ErrBusy = errors.New("another process installs tools here; try again when it has ended")
+// errBusy says that another process installs something here.
+var errBusy = errors.New("another process installs tools here; try again when it has ended")
 
 // journal says what an installation may change, and how it was before.
 type journal struct {
@@ -147,7 +147,7 @@ func (c *Change) take() (err error) {
 		return err
 	}
 	if c.lock, err = filelock.Try(c.file); err == nil && c.lock == nil {
-		err = ErrBusy
+		err = errBusy
 	}
 	return err
 }
@@ -182,7 +182,7 @@ func Recover(ctx context.Context, root string) (env string, err error) {
 		return "", nil
 	}
 	if err := c.take(); err != nil {
-		if errors.Is(err, ErrBusy) {
+		if errors.Is(err, errBusy) {
 			return "", nil
 		}
 		return "", err

@@ -88,7 +88,7 @@ func TestInstallation(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Begin(t.Context(), dir, installation); !errors.Is(err, ErrBusy) {
+			if _, err := Begin(t.Context(), dir, installation); !errors.Is(err, errBusy) {
 				t.Fatal("two at the same time:", err)
 			}
 			if env, err := Recover(t.Context(), dir); env != "" || err != nil {

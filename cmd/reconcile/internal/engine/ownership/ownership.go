@@ -37,7 +37,7 @@ func ownership(store *state.Store, t *state.Tree) func(string) gitrepo.Ownership
 	settings := t.Settings()
 	dir := settings.Folders.State
 	records := []string{dir + "/runs", store.MemoryDir() + "/records", dir + "/github", state.FactsDir(dir), state.ArchiveDir(dir), state.CheckpointsDir(dir)}
-	specs := SpecsIn(store, t)
+	specs := specsIn(store, t)
 	shared := []string{dir + "/agent-status.json", dir + "/clarifications"}
 	statuses := append(Written(store.Kinds(), settings), store.MemoryDir())
 	within := func(p string, all []string) bool {
@@ -113,10 +113,10 @@ type Specs struct {
 	made        map[string]*schemas.Object // by path: made for users to edit
 }
 
-// SpecsIn collects the spec files of a tree that may belong to the program, by the origin of their objects: records,
+// specsIn collects the spec files of a tree that may belong to the program, by the origin of their objects: records,
 // the memory, commands, or specs that take effect once. If they were not committed, another clone would retract what
 // follows from them, and a clone with only the file would do the work again.
-func SpecsIn(store *state.Store, t *state.Tree) Specs { return specsOf(store, controllers.Origins(t)) }
+func specsIn(store *state.Store, t *state.Tree) Specs { return specsOf(store, controllers.Origins(t)) }
 
 // SpecsAt is SpecsIn for the spec files among some paths. It loads no other objects.
 func SpecsAt(store *state.Store, t *state.Tree, paths []string) Specs {

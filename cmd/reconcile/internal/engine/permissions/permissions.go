@@ -19,8 +19,8 @@ import (
 	"reconcile.dev/reconcile/state/worktree"
 )
 
-// DefaultWait is how long a person is waited for where a person may be there.
-const DefaultWait = 5 * time.Minute
+// defaultWait is how long a person is waited for where a person may be there.
+const defaultWait = 5 * time.Minute
 
 // Desk answers requests. It is safe for concurrent use.
 type Desk struct {
@@ -96,7 +96,7 @@ func (d *Desk) wait(t *state.Tree) time.Duration {
 		return w.Std()
 	}
 	if d.attended {
-		return DefaultWait
+		return defaultWait
 	}
 	return 0
 }

@@ -108,11 +108,11 @@ func (m *Manager) claimCheck() (o Owner, renew bool, err error) {
 	for n := 1; ; n++ {
 		name := fmt.Sprint("check.", n)
 		i := slices.IndexFunc(all, func(o Owner) bool { return o.Name == name })
-		if i >= 0 && all[i].InUse() {
+		if i >= 0 && all[i].inUse() {
 			continue
 		}
-		o = Owner{Name: name, Kind: settle.CheckWorkspace, State: Created, Process: proc.Self(), PortBase: m.ports(all), CreatedAt: m.o.Now(), ChangedAt: m.o.Now()}
-		return o, i >= 0 && all[i].State == Spare, m.write(o)
+		o = Owner{Name: name, Kind: settle.CheckWorkspace, State: stateCreated, Process: proc.Self(), PortBase: m.ports(all), CreatedAt: m.o.Now(), ChangedAt: m.o.Now()}
+		return o, i >= 0 && all[i].State == stateSpare, m.write(o)
 	}
 }
 

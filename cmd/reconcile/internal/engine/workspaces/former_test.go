@@ -142,7 +142,7 @@ func TestFileInPlaceOfAFolder(t *testing.T) {
 func TestPortsWhileBeingMade(t *testing.T) {
 	f := newFixture(t)
 	first := f.m.ports(nil)
-	being := Owner{State: Created, Process: proc.Self(), PortBase: first}
+	being := Owner{State: stateCreated, Process: proc.Self(), PortBase: first}
 	if next := f.m.ports([]Owner{being}); first == 0 || next == first {
 		t.Errorf("%d and %d", first, next)
 	}

@@ -36,7 +36,7 @@ func (m *Manager) NotReady(ctx context.Context, task settle.Task) (string, error
 	if c == nil || c.Review != nil { // a review has its commit
 		return "", nil
 	}
-	return m.Uncommitted(ctx, c.Workspace)
+	return m.uncommitted(ctx, c.Workspace)
 }
 
 // inTheWay says which files of the user are in the way of a commit, or that the repository does not have it, as after it was cloned anew.

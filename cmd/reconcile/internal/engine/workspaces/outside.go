@@ -204,7 +204,7 @@ func (w *workspace) atRest() (map[string]*Owner, error) {
 	out := map[string]*Owner{}
 	all, err := w.m.owners()
 	for _, o := range all {
-		if o.Name == w.owner.Name || o.State == Created || o.Process.PID != 0 { // what a killed reconcile left may still be at work
+		if o.Name == w.owner.Name || o.State == stateCreated || o.Process.PID != 0 { // what a killed reconcile left may still be at work
 			continue
 		}
 		top := w.m.path(o.Name)

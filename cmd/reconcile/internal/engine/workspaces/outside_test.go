@@ -298,7 +298,7 @@ func TestOutsideMutants(t *testing.T) {
 		{"a file that becomes executable in a workspace counts as the same", "outside.go", "is.Mode() != was.info.Mode() || ", "", "TestWorkspacesAtRest"},
 		{"workspaces at rest are not compared", "outside.go", "return changed && b.rests(was.owner)", "return false", "TestWorkspacesAtRest"},
 		{"a node that goes on writes outside", "outside.go", "return changed && b.rests(was.owner)", "return changed", "TestWorkspacesAtRest"},
-		{"workspaces whose run failed are not compared", "outside.go", "o.State == Created || o.Process.PID != 0", "o.State == Created || o.State == Working", "TestWorkspacesAtRest"},
+		{"workspaces whose run failed are not compared", "outside.go", "o.State == stateCreated || o.Process.PID != 0", "o.State == stateCreated || o.State == stateWorking", "TestWorkspacesAtRest"},
 		{"new files of a node that goes on are outside", "outside.go", "were[o.Name] != nil && *were[o.Name] == *o", "were[o.Name] != nil", "TestWorkspacesAtRest"},
 		{"what reconcile writes during a run may change", "outside.go", "!json.Valid(text)", `text[0] != '{'`, "TestStateReplacedMeanwhile"},
 		{"replaced state is not read", "outside.go", "b.files[name].still(name)", "b.files[name].info != nil", "TestStateReplacedMeanwhile"},

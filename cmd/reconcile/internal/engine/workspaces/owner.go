@@ -22,12 +22,12 @@ type State string
 
 // The states of a workspace.
 const (
-	Created State = "created"
-	Working State = "working"
-	Done    State = "done"
-	Landed  State = "landed"
-	Parked  State = "parked"
-	Spare   State = "spare"
+	stateCreated State = "created"
+	stateWorking State = "working"
+	stateDone    State = "done"
+	stateLanded  State = "landed"
+	stateParked  State = "parked"
+	stateSpare   State = "spare"
 )
 
 // Owner is the record of a workspace.
@@ -61,8 +61,8 @@ type event func(Owner) (Owner, error)
 func opened(run, attempts string, by proc.ID) event {
 	return func(o Owner) (Owner, error) {
 		switch o.State {
-		case Created, Working, Done:
-			o.State, o.Run, o.Attempts, o.Process = Working, run, attempts, by
+		case stateCreated, stateWorking, stateDone:
+			o.State, o.Run, o.Attempts, o.Process = stateWorking, run, attempts, by
 			return o, nil
 		}
 		return o, o.refuse("a run cannot start in it")
@@ -96,10 +96,10 @@ func released(o Owner) (Owner, error) {
 // succeeded ends the work, and the run; commit is "" if nothing changed.
 func succeeded(commit string) event {
 	return func(o Owner) (Owner, error) {
-		if o.State != Working {
+		if o.State != stateWorking {
 			return o, o.refuse("no run works in it")
 		}
-		o.State, o.Commit, o.Process = Done, commit, proc.ID{}
+		o.State, o.Commit, o.Process = stateDone, commit, proc.ID{}
 		return o, nil
 	}
 }
@@ -107,8 +107,8 @@ func succeeded(commit string) event {
 // landed says that the commit is part of the branch that the work is for.
 func landed(o Owner) (Owner, error) {
 	switch o.State {
-	case Done, Landed:
-		o.State = Landed
+	case stateDone, stateLanded:
+		o.State = stateLanded
 		return o, nil
 	}
 	return o, o.refuse("its work is not done")
@@ -117,11 +117,11 @@ func landed(o Owner) (Owner, error) {
 // parked gives the workspace up; commit has its uncommitted changes, "" without any.
 func parked(commit string) event {
 	return func(o Owner) (Owner, error) {
-		if o.State == Created {
+		if o.State == stateCreated {
 			return o, o.refuse("nobody has worked in it")
 		}
-		if o.State != Landed {
-			o.State = Parked
+		if o.State != stateLanded {
+			o.State = stateParked
 		}
 		if commit != "" {
 			o.Parked = commit
@@ -135,17 +135,17 @@ func spared(o Owner) (Owner, error) {
 	if o.Kind != settle.CheckWorkspace {
 		return o, o.refuse("it is no checkout for checks")
 	}
-	o.State, o.Process = Spare, proc.ID{}
+	o.State, o.Process = stateSpare, proc.ID{}
 	return o, nil
 }
 
 // removable reports whether the workspace may be deleted: no one has worked in it, or it was given up and a reference has its uncommitted changes.
 func (o *Owner) removable() bool {
-	return o.State == Created || o.State == Landed || o.State == Parked || o.State == Spare
+	return o.State == stateCreated || o.State == stateLanded || o.State == stateParked || o.State == stateSpare
 }
 
 // unfinished reports whether what is in the workspace may still become part of a commit.
-func (o *Owner) unfinished() bool { return o.State == Working || o.State == Done }
+func (o *Owner) unfinished() bool { return o.State == stateWorking || o.State == stateDone }
 
 func (o *Owner) refuse(why string) error {
 	return fmt.Errorf("workspace %s is %s: %s", o.Name, o.State, why)

@@ -222,7 +222,7 @@ func (m *Manager) ports(all []Owner) int {
 	for range slots {
 		base := firstPort + at*n
 		used := slices.ContainsFunc(all, func(o Owner) bool {
-			return (o.InUse() || !o.removable()) && o.PortBase < base+n && base < o.PortBase+n
+			return (o.inUse() || !o.removable()) && o.PortBase < base+n && base < o.PortBase+n
 		})
 		if !used && free(base, n) {
 			return base

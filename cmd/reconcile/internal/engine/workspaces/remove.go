@@ -20,7 +20,7 @@ const parkedRefs = "refs/reconcile/parked/"
 // setAside renames a workspace whose base commit the repository does not have: it belongs to another one
 // that was in this folder before, and nothing can be parked. The folder is kept under another name. The lock is held.
 func (m *Manager) setAside(ctx context.Context, repo *gitrepo.Repo, o Owner) (bool, error) {
-	if o.State == Created || o.InUse() || !exists(m.path(o.Name)) {
+	if o.State == stateCreated || o.inUse() || !exists(m.path(o.Name)) {
 		return false, nil
 	}
 	if has, err := repo.HasCommit(ctx, o.Base); has || err != nil {
@@ -46,13 +46,13 @@ func (m *Manager) discard(ctx context.Context, repo *gitrepo.Repo, o Owner) erro
 
 // remove parks uncommitted changes, and deletes the workspace. The lock is held.
 func (m *Manager) removeLocked(ctx context.Context, repo *gitrepo.Repo, o Owner) error {
-	if o.State != Created && o.State != Spare && exists(m.path(o.Name)) {
+	if o.State != stateCreated && o.State != stateSpare && exists(m.path(o.Name)) {
 		var err error
 		if o, err = m.park(ctx, repo, o); err != nil {
 			return fmt.Errorf("the workspace %s is kept: what is not committed in it cannot be parked: %w", o.Name, err)
 		}
 	}
-	if o.State == Working || o.State == Done { // somebody removed its folder
+	if o.State == stateWorking || o.State == stateDone { // somebody removed its folder
 		var err error
 		if o, err = m.changeLocked(o.Name, parked("")); err != nil {
 			return err
@@ -103,7 +103,7 @@ func (m *Manager) park(ctx context.Context, repo *gitrepo.Repo, o Owner) (Owner,
 			got.Commit = ""
 		}
 	}
-	if got.Commit == "" && o.Commit != "" && o.State == Done { // its branch may be that of a later attempt by now
+	if got.Commit == "" && o.Commit != "" && o.State == stateDone { // its branch may be that of a later attempt by now
 		at, err := repo.Ref("refs/heads/" + o.Branch)
 		if err != nil {
 			return o, err
@@ -167,12 +167,12 @@ func (m *Manager) List() ([]Workspace, error) {
 
 func (m *Manager) describe(o Owner) Workspace {
 	dir := m.path(o.Name)
-	return Workspace{Owner: o, Dir: dir, Bytes: sizeOf(dir), InUse: o.InUse(), Gone: !exists(dir)}
+	return Workspace{Owner: o, Dir: dir, Bytes: sizeOf(dir), InUse: o.inUse(), Gone: !exists(dir)}
 }
 
-// InUse reports whether the process that started the latest run may still live, or is on another machine.
-func (o *Owner) InUse() bool {
-	return o.Process.PID != 0 && (o.State == Working || o.State == Created) && !o.Process.Gone()
+// inUse reports whether the process that started the latest run may still live, or is on another machine.
+func (o *Owner) inUse() bool {
+	return o.Process.PID != 0 && (o.State == stateWorking || o.State == stateCreated) && !o.Process.Gone()
 }
 
 // Find returns the workspace with that name, or the only one whose name begins with it or that belongs to such a node.
@@ -245,7 +245,7 @@ func (m *Manager) DiffOf(ctx context.Context, attempts string) ([]byte, error) {
 		return nil, err
 	}
 	for _, o := range all {
-		if o.Attempts == attempts && (o.State == Working || o.State == Done) && exists(m.path(o.Name)) {
+		if o.Attempts == attempts && (o.State == stateWorking || o.State == stateDone) && exists(m.path(o.Name)) {
 			return m.Diff(ctx, o.Name)
 		}
 	}
@@ -263,7 +263,7 @@ func (m *Manager) Drop(ctx context.Context, name string) (ref string, err error)
 	if err != nil {
 		return "", err
 	}
-	if o.InUse() {
+	if o.inUse() {
 		return "", fmt.Errorf("the run %s works in %s; cancel it first: reconcile cancel %s", o.Run, name, o.Owner)
 	}
 	repo, err := m.repository()
@@ -304,8 +304,8 @@ func (m *Manager) Sweep(ctx context.Context) error {
 	for _, o := range all {
 		old := m.o.Now().Sub(o.ChangedAt) > s.KeepFor.Std()
 		switch {
-		case o.InUse():
-		case o.State == Created, old:
+		case o.inUse():
+		case o.State == stateCreated, old:
 			aside, err := m.setAside(ctx, repo, o)
 			if err == nil && !aside {
 				err = m.removeLocked(ctx, repo, o)
@@ -332,7 +332,7 @@ func (m *Manager) shrink(ctx context.Context, repo *gitrepo.Repo, all []Owner) e
 		if total <= int64(*m.o.Settings.Workspaces.KeepBytes) {
 			return nil
 		}
-		if o.State == Landed || o.State == Parked || o.State == Spare {
+		if o.State == stateLanded || o.State == stateParked || o.State == stateSpare {
 			if err := m.removeLocked(ctx, repo, o); err != nil {
 				m.o.Warn(err.Error())
 				continue

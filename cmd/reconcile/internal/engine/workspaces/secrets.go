@@ -17,12 +17,12 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// SecretError says that files have a secret, and so become part of nothing that reconcile writes.
-type SecretError struct {
+// secretError says that files have a secret, and so become part of nothing that reconcile writes.
+type secretError struct {
 	What string // names the file and the rule, never the secret
 }
 
-func (e *SecretError) Error() string { return e.What }
+func (e *secretError) Error() string { return e.What }
 
 // checkSecrets returns a *SecretError if a file of a checkout that is not committed yet, or one of the others, which are paths below
 // the top as well, has a secret. It writes nothing, and returns the files that are not committed yet.
@@ -45,7 +45,7 @@ func (m *Manager) checkSecrets(ctx context.Context, repo *gitrepo.Repo, o Owner,
 			return nil, err
 		}
 		if what := m.secretIn(ctx, repo, o.Base, strings.TrimPrefix(o.Target, "refs/heads/"), name, data); what != "" {
-			return nil, &SecretError{what}
+			return nil, &secretError{what}
 		}
 	}
 	return changed, nil

@@ -53,7 +53,7 @@ func TestSecretsAreInNoObject(t *testing.T) {
 			w := f.open(request("a", "1", schemas.WorkspaceClone))
 			f.put(w, c.name, c.text)
 			_, err := w.Commit(f.Context(), f.now, c.outputs, nil)
-			if found := (*SecretError)(nil); !errors.As(err, &found) || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), canary) {
+			if found := (*secretError)(nil); !errors.As(err, &found) || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), canary) {
 				t.Fatal(err)
 			}
 			if _, _, err := w.Changes(f.Context()); err != nil {

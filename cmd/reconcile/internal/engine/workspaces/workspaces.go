@@ -149,9 +149,9 @@ func (m *Manager) repository() (*gitrepo.Repo, error) {
 	return repo, err
 }
 
-// Uncommitted says why the work cannot be done in a workspace yet: the files that decide about it and are not as in the
+// uncommitted says why the work cannot be done in a workspace yet: the files that decide about it and are not as in the
 // commit that the workspace would be made from. "" means that it can.
-func (m *Manager) Uncommitted(ctx context.Context, w *settle.Workspace) (string, error) {
+func (m *Manager) uncommitted(ctx context.Context, w *settle.Workspace) (string, error) {
 	_, _, why, err := m.base(ctx, w)
 	return why, err
 }
@@ -224,7 +224,7 @@ func (m *Manager) Open(ctx context.Context, q runner.WorkspaceRequest) (runner.W
 		return nil, "", fmt.Errorf("make a workspace: %w", err)
 	}
 	made := &workspace{m: m, repo: repo, owner: o, agent: q.Effect.Agent, node: q.Effect.Node, measure: q.Task.Workspace.Measure, verified: q.Task.Workspace.Verified}
-	if o.State == Created {
+	if o.State == stateCreated {
 		if err := m.make(ctx, made, q); err != nil {
 			return nil, "", fmt.Errorf("make a workspace: %w", errors.Join(err, m.discard(ctx, repo, o)))
 		}
@@ -258,7 +258,7 @@ func (m *Manager) claim(ctx context.Context, repo *gitrepo.Repo, q runner.Worksp
 	}
 	attempts, before := q.Task.Workspace.Attempts, q.Task.Workspace.Before
 	for i, o := range all {
-		retried := before != "" && o.Attempts == before && o.State == Working
+		retried := before != "" && o.Attempts == before && o.State == stateWorking
 		if o.Name == nameOf(q.Effect.Key) || o.Attempts == attempts || retried {
 			aside, err := m.setAside(ctx, repo, o)
 			if err != nil {
@@ -269,13 +269,13 @@ func (m *Manager) claim(ctx context.Context, repo *gitrepo.Repo, q runner.Worksp
 				continue
 			}
 		}
-		reusable := o.State == Working || o.State == Done && (o.Run == q.Effect.Key || o.Run == q.Task.Workspace.Continues)
+		reusable := o.State == stateWorking || o.State == stateDone && (o.Run == q.Effect.Key || o.Run == q.Task.Workspace.Continues)
 		if reusable && (o.Attempts == attempts || retried) && o.Kind == q.Task.Workspace.Kind && exists(m.path(o.Name)) {
 			return o, nil
 		}
 	}
 	now := m.o.Now()
-	o := Owner{Name: nameOf(q.Effect.Key), Kind: q.Task.Workspace.Kind, State: Created, Run: q.Effect.Key, Process: proc.Self(),
+	o := Owner{Name: nameOf(q.Effect.Key), Kind: q.Task.Workspace.Kind, State: stateCreated, Run: q.Effect.Key, Process: proc.Self(),
 		Owner: q.Effect.Owner.String(), Node: q.Effect.Node, Agent: q.Effect.Agent, Attempts: attempts,
 		Base: base.Hash, Branch: q.Task.Workspace.Branch, Target: base.Ref, CreatedAt: now, ChangedAt: now}
 	if from, err := present(ctx, repo, q.Task.Workspace.From); err != nil {

@@ -19,8 +19,8 @@ import (
 
 // faults are those that a test of this package must notice.
 var faults = []mutants.Mutant{
-	{"a workspace is deleted without parking", "remove.go", "if o.State != Created && o.State != Spare && exists(m.path(o.Name)) {", "if false {", "TestDeletingParksFirst"},
-	{"work that is not done may be deleted", "owner.go", "return o.State == Created || o.State == Landed || o.State == Parked || o.State == Spare", "return true", "TestStates"},
+	{"a workspace is deleted without parking", "remove.go", "if o.State != stateCreated && o.State != stateSpare && exists(m.path(o.Name)) {", "if false {", "TestDeletingParksFirst"},
+	{"work that is not done may be deleted", "owner.go", "return o.State == stateCreated || o.State == stateLanded || o.State == stateParked || o.State == stateSpare", "return true", "TestStates"},
 	{"a record that was read once does not change", "owner.go", "ok && os.SameFile(was.file, is) && ", "ok || os.SameFile(was.file, is) && ", "TestDeletingParksFirst"},
 	{"a failed parking is ignored", "remove.go", "if o, err = m.park(ctx, repo, o); err != nil {", "if o, err = m.park(ctx, repo, o); false {", "TestDeletingParksFirst"},
 	{"the sweep loses a commit that did not land", "remove.go", "if at != o.Commit {", "if at == \"\" {", "TestSweep"},
@@ -47,8 +47,8 @@ var faults = []mutants.Mutant{
 	{"links lead into a workspace", "prepare.go", "in, fi, err := regular.Open(root, filepath.FromSlash(from))", "in, fi, err := regular.OpenPath(filepath.Join(top, filepath.FromSlash(from)), os.O_RDONLY, 0)", "TestLinksLeadNowhere"},
 	{"a retry begins in a new workspace", "workspaces.go", "retried := before != \"\"", "retried := false && before != \"\"", "TestAttemptsGoOn"},
 	{"a checkout is used again while checks may be at work", "check.go", "if ok && clean && runner.EndsOrphans {", "if ok && runner.EndsOrphans {", "TestChecksShareCheckouts"},
-	{"a checkout of a killed process is used again", "check.go", "i >= 0 && all[i].State == Spare, m.write(o)", "i >= 0, m.write(o)", "TestChecksShareCheckouts"},
-	{"two checks work in one checkout", "check.go", "if i >= 0 && all[i].InUse() {", "if false {", "TestChecksShareCheckouts"},
+	{"a checkout of a killed process is used again", "check.go", "i >= 0 && all[i].State == stateSpare, m.write(o)", "i >= 0, m.write(o)", "TestChecksShareCheckouts"},
+	{"two checks work in one checkout", "check.go", "if i >= 0 && all[i].inUse() {", "if false {", "TestChecksShareCheckouts"},
 	{"a checkout keeps what checks left", "check.go", "made.repo.Renew(ctx, co, o.Base, o.Branch) != nil {", "false {", "TestChecksShareCheckouts"},
 	{"others get what the setup of a change made", "prepare.go", "|| w.owner.Kind ==", "|| false && w.owner.Kind ==", "TestSetupIsKept"},
 	{"a workspace is made inside of the tree", "workspaces.go", "if inside(real, base) {", "if false {", "TestInsideOfTheTree"},
@@ -148,14 +148,14 @@ func (f *fixture) only() Workspace {
 func TestStates(t *testing.T) {
 	events := map[string]event{"opened": opened("k", "a", proc.ID{}), "succeeded": succeeded("c"), "landed": landed, "parked": parked(""), "spared": spared}
 	next := map[State]map[string]State{
-		Created: {"opened": Working},
-		Working: {"opened": Working, "succeeded": Done, "parked": Parked},
-		Done:    {"opened": Working, "landed": Landed, "parked": Parked},
-		Landed:  {"landed": Landed, "parked": Landed},
-		Parked:  {"parked": Parked},
-		Spare:   {"parked": Parked},
+		stateCreated: {"opened": stateWorking},
+		stateWorking: {"opened": stateWorking, "succeeded": stateDone, "parked": stateParked},
+		stateDone:    {"opened": stateWorking, "landed": stateLanded, "parked": stateParked},
+		stateLanded:  {"landed": stateLanded, "parked": stateLanded},
+		stateParked:  {"parked": stateParked},
+		stateSpare:   {"parked": stateParked},
 	}
-	if is, err := spared(Owner{Kind: settle.CheckWorkspace, State: Created}); err != nil || is.State != Spare {
+	if is, err := spared(Owner{Kind: settle.CheckWorkspace, State: stateCreated}); err != nil || is.State != stateSpare {
 		t.Errorf("a checkout for checks: %s, %v", is.State, err)
 	}
 	for from, want := range next {
@@ -166,7 +166,7 @@ func TestStates(t *testing.T) {
 			}
 		}
 		o := Owner{State: from}
-		if o.removable() != (from == Created || from == Landed || from == Parked || from == Spare) {
+		if o.removable() != (from == stateCreated || from == stateLanded || from == stateParked || from == stateSpare) {
 			t.Errorf("%s: removable is %v", from, o.removable())
 		}
 	}
@@ -247,7 +247,7 @@ func TestAttemptsGoOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.State = Created // as a process leaves it that was killed while it made the checkout
+	o.State = stateCreated // as a process leaves it that was killed while it made the checkout
 	if err := f.m.write(o); err != nil {
 		t.Fatal(err)
 	}
@@ -400,16 +400,16 @@ func TestNotCommitted(t *testing.T) {
 	for name, at := range map[string]*string{"ignored/spec": &q.Task.Workspace.Spec} {
 		*at = name
 		f.write(name, "")
-		if why, err := f.m.Uncommitted(f.Context(), q.Task.Workspace); err != nil || !strings.Contains(why, name) {
+		if why, err := f.m.uncommitted(f.Context(), q.Task.Workspace); err != nil || !strings.Contains(why, name) {
 			t.Errorf("%s: %q, %v", name, why, err)
 		}
 	}
 	q.Task.Workspace.Spec, q.Task.Workspace.Inputs = "file", []string{"src/**"}
-	if why, err := f.m.Uncommitted(f.Context(), q.Task.Workspace); err != nil || why != "" {
+	if why, err := f.m.uncommitted(f.Context(), q.Task.Workspace); err != nil || why != "" {
 		t.Errorf("%q, %v", why, err)
 	}
 	f.write("src/deep/new.go", "package deep\n")
-	if why, err := f.m.Uncommitted(f.Context(), q.Task.Workspace); err != nil || !strings.Contains(why, "commit src/deep/new.go") {
+	if why, err := f.m.uncommitted(f.Context(), q.Task.Workspace); err != nil || !strings.Contains(why, "commit src/deep/new.go") {
 		t.Errorf("%q, %v", why, err)
 	}
 }

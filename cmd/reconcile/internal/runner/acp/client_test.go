@@ -211,7 +211,7 @@ func TestAuthenticationRequired(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := l.NewSession(l.ctx, "/work", nil)
-	if wire := (*Error)(nil); !errors.As(err, &wire) || wire.Code != CodeAuthRequired {
+	if wire := (*Error)(nil); !errors.As(err, &wire) || wire.Code != codeAuthRequired {
 		t.Error(err)
 	}
 }
@@ -356,7 +356,7 @@ func TestSessionThatIsGone(t *testing.T) {
 
 func TestModes(t *testing.T) {
 	l := connect(t, Options{}, "-modes=default,edit", "text:x")
-	for mode, want := range map[string]error{"default": nil, "edit": nil, "yolo": ErrMode} {
+	for mode, want := range map[string]error{"default": nil, "edit": nil, "yolo": errMode} {
 		if err := l.SetMode(l.ctx, l.session, mode); !errors.Is(err, want) {
 			t.Errorf("%s: %v", mode, err)
 		}

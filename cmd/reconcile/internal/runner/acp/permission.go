@@ -53,7 +53,7 @@ func (r *PermissionRequest) Option(kinds ...string) *PermissionOption {
 func (c *Client) requested(m *message) {
 	if m.Method != methodPermission {
 		c.fold.other("request " + m.Method)
-		c.reply(&message{ID: m.ID, Error: &Error{Code: CodeMethodNotFound, Message: "not offered: " + oneLine(m.Method, nameLimit)}})
+		c.reply(&message{ID: m.ID, Error: &Error{Code: codeMethodNotFound, Message: "not offered: " + oneLine(m.Method, nameLimit)}})
 		return
 	}
 	session, r := readPermission(m.Params)

@@ -54,8 +54,8 @@ func (a *Agent) Resumes() bool {
 	return len(a.Capabilities.Session.Resume) > 0 && string(a.Capabilities.Session.Resume) != "null"
 }
 
-// ErrVersion reports that the agent speaks another version of the protocol.
-var ErrVersion = errors.New("the agent does not speak version 1 of the Agent Client Protocol")
+// errVersion reports that the agent speaks another version of the protocol.
+var errVersion = errors.New("the agent does not speak version 1 of the Agent Client Protocol")
 
 // Initialize is the first request. The client offers nothing but typed failures, which some agents report if it does.
 func (c *Client) Initialize(ctx context.Context, name, version string) (*Agent, error) {
@@ -70,7 +70,7 @@ func (c *Client) Initialize(ctx context.Context, name, version string) (*Agent, 
 		},
 	}, a, nil)
 	if err == nil && a.ProtocolVersion != Version {
-		err = ErrVersion
+		err = errVersion
 	}
 	return a, err
 }
@@ -192,8 +192,8 @@ func list(servers []Server) []Server {
 	return servers
 }
 
-// ErrMode reports that the agent does not offer a mode.
-var ErrMode = errors.New("the agent does not offer this mode")
+// errMode reports that the agent does not offer a mode.
+var errMode = errors.New("the agent does not offer this mode")
 
 // SetMode sets the session's mode, if it is another one.
 func (c *Client) SetMode(ctx context.Context, s *Session, mode string) error {
@@ -207,7 +207,7 @@ func (c *Client) SetMode(ctx context.Context, s *Session, mode string) error {
 			}
 		}
 	}
-	return c.setOption(ctx, s, "mode", mode, ErrMode)
+	return c.setOption(ctx, s, "mode", mode, errMode)
 }
 
 // ErrModel reports that the agent lets no one choose the model.

@@ -12,8 +12,8 @@ import (
 
 // Codes of JSON-RPC errors.
 const (
-	CodeMethodNotFound = -32601
-	CodeAuthRequired   = -32000
+	codeMethodNotFound = -32601
+	codeAuthRequired   = -32000
 )
 
 // message is the envelope of a JSON-RPC message. A request has a method and an id, a notification a method, an answer an id.

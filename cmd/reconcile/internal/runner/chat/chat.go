@@ -63,11 +63,11 @@ type object = map[string]any
 // longestReply bounds an answer, in bytes.
 const longestReply = 32 << 20
 
-// ErrRefused says that the endpoint answered with an error. The metering proxy knows which one.
-var ErrRefused = errors.New("the endpoint refused the request")
+// errRefused says that the endpoint answered with an error. The metering proxy knows which one.
+var errRefused = errors.New("the endpoint refused the request")
 
 // ErrFinal is ErrRefused of an endpoint that wants no other attempt.
-var ErrFinal = fmt.Errorf("%w for good", ErrRefused)
+var ErrFinal = fmt.Errorf("%w for good", errRefused)
 
 // Next asks the model to go on.
 func (c *Conversation) Next(ctx context.Context) (*Reply, error) {
@@ -89,7 +89,7 @@ func (c *Conversation) Next(ctx context.Context) (*Reply, error) {
 		if resp.Header.Get("X-Should-Retry") == "false" {
 			return nil, ErrFinal
 		}
-		return nil, ErrRefused
+		return nil, errRefused
 	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if kind == "text/event-stream" {

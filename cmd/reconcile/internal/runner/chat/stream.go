@@ -88,7 +88,7 @@ func (s *openAIStream) event(data []byte) error {
 		return fmt.Errorf("the answer is not what /chat/completions streams: %w", err)
 	}
 	if len(e.Error) > 0 && string(e.Error) != "null" {
-		return ErrRefused
+		return errRefused
 	}
 	for _, choice := range e.Choices {
 		s.talk.heard(choice.Delta.Content)
@@ -161,7 +161,7 @@ func (s *anthropicStream) event(data []byte) error {
 	}
 	switch e.Type {
 	case "error":
-		return ErrRefused
+		return errRefused
 	case "content_block_start":
 		s.blocks = append(s.blocks, e.Block)
 		s.input.Reset()

@@ -25,7 +25,7 @@ var streams = []struct {
 		`I look. one({"x":1}) two({}) tool_use`, `"tool_calls":[{"id":"a","type":"function","function":{"name":"one","arguments":"{\"x\":1}"}}`},
 	{"a refusal", schemas.WireOpenAI, []string{`{"choices":[{"delta":{"refusal":"No"}}]}`, `{"choices":[{"delta":{"refusal":"."},"finish_reason":"stop"}]}`},
 		"No. refusal", ""},
-	{"an error", schemas.WireOpenAI, []string{`{"choices":[{"delta":{"content":"x"}}]}`, `{"error":{"message":"overloaded"}}`}, ErrRefused.Error(), ""},
+	{"an error", schemas.WireOpenAI, []string{`{"choices":[{"delta":{"content":"x"}}]}`, `{"error":{"message":"overloaded"}}`}, errRefused.Error(), ""},
 	{"no end", schemas.WireOpenAI, []string{`{"choices":[{"delta":{"content":"x"}}]}`}, errCutOff.Error(), ""},
 	{"no JSON", schemas.WireOpenAI, []string{`x`}, "the answer is not what /chat/completions streams", ""},
 	{"thoughts are sent back", schemas.WireAnthropic, []string{
@@ -41,7 +41,7 @@ var streams = []struct {
 		`I look. one({"x":1}) tool_use`, `{"signature":"s1","thinking":"hm","type":"thinking"}`},
 	{"a call without arguments", schemas.WireAnthropic, []string{`{"type":"content_block_start","content_block":{"type":"tool_use","id":"a","name":"one","input":{}}}`,
 		`{"type":"content_block_stop"}`, `{"type":"message_delta","delta":{"stop_reason":"tool_use"}}`}, "one({}) tool_use", ""},
-	{"an error", schemas.WireAnthropic, []string{`{"type":"error","error":{"type":"overloaded_error"}}`}, ErrRefused.Error(), ""},
+	{"an error", schemas.WireAnthropic, []string{`{"type":"error","error":{"type":"overloaded_error"}}`}, errRefused.Error(), ""},
 	{"no end", schemas.WireAnthropic, []string{`{"type":"message_start","message":{}}`}, errCutOff.Error(), ""},
 	{"arguments cut", schemas.WireAnthropic, []string{`{"type":"content_block_start","content_block":{"type":"tool_use"}}`,
 		`{"type":"content_block_delta","delta":{"partial_json":"{"}}`, `{"type":"content_block_stop"}`}, "the arguments of a tool call are not JSON", ""},

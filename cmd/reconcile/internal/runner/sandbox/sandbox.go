@@ -51,19 +51,19 @@ type Support struct {
 	Program string `json:"program,omitempty"`
 }
 
-// FoundVar is the variable in which a process of this program tells another one what its probe found.
-const FoundVar = "RECONCILE_SANDBOX_FOUND"
+// foundVar is the variable in which a process of this program tells another one what its probe found.
+const foundVar = "RECONCILE_SANDBOX_FOUND"
 
 // Variable is the variable that tells s.
 func (s Support) Variable() string {
 	data, _ := json.Marshal(s) // of strings and flags
-	return FoundVar + "=" + string(data)
+	return foundVar + "=" + string(data)
 }
 
 // Found returns what FoundVar tells in an environment, for [NewHost]; none if it tells nothing.
 func Found(getenv func(string) string) []Support {
 	var s Support
-	if json.Unmarshal([]byte(getenv(FoundVar)), &s) != nil || !slices.Contains(Levels, s.Level) {
+	if json.Unmarshal([]byte(getenv(foundVar)), &s) != nil || !slices.Contains(Levels, s.Level) {
 		return nil
 	}
 	return []Support{s}

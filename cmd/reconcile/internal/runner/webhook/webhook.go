@@ -21,10 +21,10 @@ import (
 
 // Headers of a request.
 const (
-	// SignatureHeader has sha256= and the HMAC-SHA256 of the body under the secret, in hexadecimal digits.
-	SignatureHeader = "Reconcile-Signature-256"
-	// DeliveryHeader has a text that is the same for all attempts to deliver one notification.
-	DeliveryHeader = "Reconcile-Delivery"
+	// signatureHeader has sha256= and the HMAC-SHA256 of the body under the secret, in hexadecimal digits.
+	signatureHeader = "Reconcile-Signature-256"
+	// deliveryHeader has a text that is the same for all attempts to deliver one notification.
+	deliveryHeader = "Reconcile-Delivery"
 )
 
 // Request is one notification.
@@ -66,9 +66,9 @@ func Send(ctx context.Context, q Request) (Answer, error) {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", q.Agent)
-	req.Header.Set(DeliveryHeader, q.Delivery)
+	req.Header.Set(deliveryHeader, q.Delivery)
 	if q.Secret != "" {
-		req.Header.Set(SignatureHeader, Sign(q.Secret, q.Body))
+		req.Header.Set(signatureHeader, sign(q.Secret, q.Body))
 	}
 	transport := &http.Transport{DialContext: q.dial(u.Hostname()), ForceAttemptHTTP2: true, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10}
 	if q.Proxy != nil {
@@ -94,8 +94,8 @@ func Send(ctx context.Context, q Request) (Answer, error) {
 	return a, nil
 }
 
-// Sign is the signature of a body.
-func Sign(secret, body string) string {
+// sign is the signature of a body.
+func sign(secret, body string) string {
 	m := hmac.New(sha256.New, []byte(secret))
 	m.Write([]byte(body))
 	return "sha256=" + hex.EncodeToString(m.Sum(nil))

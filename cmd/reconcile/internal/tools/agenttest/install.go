@@ -19,8 +19,8 @@ import (
 // Wanted names the variable that asks for the tests: it is the list of the folders with the agents' programs, as in PATH.
 const Wanted = "RECONCILE_REAL_AGENTS"
 
-// Agent is a coding agent in the versions that the tests were made with.
-type Agent struct {
+// agent is a coding agent in the versions that the tests were made with.
+type agent struct {
 	Name     string
 	Packages []string // of npm, with their versions; {platform} is that of this machine
 	// Program is where the program is below node_modules. One in JavaScript is run by the node that is installed with it.
@@ -30,8 +30,8 @@ type Agent struct {
 // node runs agents that are written in JavaScript: some need a newer one than machines have.
 const node = "node-{platform}@22.23.3"
 
-// Agents are all agents that can be installed.
-var Agents = []Agent{
+// agents are all agents that can be installed.
+var agents = []agent{
 	{"claude", []string{"@anthropic-ai/claude-code@2.1.332"}, "@anthropic-ai/claude-code-{platform}/claude"},
 	{"codex", []string{"@openai/codex@0.171.0"}, "@openai/codex-{platform}/vendor/*/bin/codex"},
 	{"copilot", []string{"@github/copilot@1.0.102"}, "@github/copilot-{platform}/copilot"},
@@ -60,7 +60,7 @@ func Install(ctx context.Context, log io.Writer) (string, error) {
 	}
 	defer unlock()
 	var folders []string
-	for _, a := range Agents {
+	for _, a := range agents {
 		dir := filepath.Join(root, a.folder())
 		if err := a.install(ctx, dir, log); err != nil {
 			return "", err
@@ -92,12 +92,12 @@ func lock(name string, log io.Writer) (unlock func(), err error) {
 }
 
 // folder is the name of the agent's folder, after its packages.
-func (a Agent) folder() string {
+func (a agent) folder() string {
 	return a.Name + "-" + a.Packages[0][strings.LastIndexByte(a.Packages[0], '@')+1:]
 }
 
 // install makes the agent's folder, unless it is there. It gets its name when it is complete.
-func (a Agent) install(ctx context.Context, dir string, log io.Writer) error {
+func (a agent) install(ctx context.Context, dir string, log io.Writer) error {
 	if _, err := os.Stat(dir); err == nil {
 		return nil
 	}
@@ -116,7 +116,7 @@ func (a Agent) install(ctx context.Context, dir string, log io.Writer) error {
 }
 
 // npm installs the agent's packages below dir.
-func (a Agent) npm(ctx context.Context, dir string) error {
+func (a agent) npm(ctx context.Context, dir string) error {
 	for _, name := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(name); err != nil {
 			return fmt.Errorf("%s is needed to install coding agents with npm: install Node.js, then run the step again (%w)", name, err)
@@ -142,7 +142,7 @@ func (a Agent) npm(ctx context.Context, dir string) error {
 var unreachable = regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|ERR_SOCKET_TIMEOUT`)
 
 // link makes the folder bin below dir, with the agent's program under its name.
-func (a Agent) link(dir string) error {
+func (a agent) link(dir string) error {
 	found, err := filepath.Glob(filepath.Join(dir, "node_modules", filepath.FromSlash(onPlatform(a.Program))))
 	if err != nil || len(found) != 1 {
 		return errors.Join(err, fmt.Errorf("%s has no program for %s/%s", a.Packages[0], runtime.GOOS, runtime.GOARCH))

@@ -32,7 +32,7 @@ func standIn(t *testing.T, npm string) (calls string) {
 		}
 	}
 	var programs []string
-	for _, a := range Agents {
+	for _, a := range agents {
 		programs = append(programs, strings.ReplaceAll(onPlatform(a.Program), "*", "here"))
 	}
 	calls = filepath.Join(bin, "calls")
@@ -50,7 +50,7 @@ func TestInstall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	left := filepath.Join(cache, "reconcile", "agents", Agents[0].folder()+".part", "left")
+	left := filepath.Join(cache, "reconcile", "agents", agents[0].folder()+".part", "left")
 	if err := os.MkdirAll(left, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -69,11 +69,11 @@ func TestInstall(t *testing.T) {
 		t.Fatalf("two at once found %q and %q", found[0], found[1])
 	}
 	called, err := os.ReadFile(calls)
-	if err != nil || bytes.Count(called, []byte("\n")) != len(Agents) {
-		t.Errorf("%v; npm was called so:\n%swant it once for each of %d agents", err, called, len(Agents))
+	if err != nil || bytes.Count(called, []byte("\n")) != len(agents) {
+		t.Errorf("%v; npm was called so:\n%swant it once for each of %d agents", err, called, len(agents))
 	}
 	for i, dir := range filepath.SplitList(found[0]) {
-		if _, err := os.Stat(filepath.Join(dir, Agents[i].Name)); err != nil {
+		if _, err := os.Stat(filepath.Join(dir, agents[i].Name)); err != nil {
 			t.Error(err)
 		}
 	}
