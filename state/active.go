@@ -315,6 +315,7 @@ func (l *activeLoad) reader() func(i int) *dormantObject {
 func (s *Store) LoadChanged(ctx context.Context, some bool) (t *Tree, changed []schemas.Ref, was *Summary, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer s.watch.Wait() // changes from now on are reported
 	if s.needsFullLoad.Store(false); some {
 		if t, changed, was, err = s.loadActive(ctx, false); was != nil || err != nil {
 			return t, changed, was, err

@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"os"
 	"path"
 	"strings"
 
@@ -27,9 +28,11 @@ func (s *Store) Watch() {
 	if s.watch != nil {
 		return
 	}
-	s.watch = disk.OpenWatch()
-	if s.freshScan != nil {
-		s.watchScanned(s.freshScan)
+	w := disk.OpenWatch()
+	s.watch = w
+	if g := s.freshScan; g != nil {
+		w.Restart()
+		w.AddLater(func() { g.watch(s.root, w) }) // LoadChanged waits for it
 	}
 }
 
@@ -85,19 +88,18 @@ func (s *Store) ChangedHints(hints func() []string) []string {
 	return out
 }
 
-// watchScanned watches the folders that Fresh scanned.
-func (s *Store) watchScanned(g *freshScan) {
-	s.watch.Restart()
-	top, err := disk.OpenDir(s.root, ".")
+// watch adds the scanned folders to a watch.
+func (g *freshScan) watch(root *os.Root, w *disk.Watch) {
+	top, err := disk.OpenDir(root, ".")
 	if err != nil {
-		s.unwatch()
+		w.Lose()
 		return
 	}
 	defer top.Close()
 	for i := range g.parts {
 		for _, dir := range g.parts[i].folders {
 			d, err := top.Below(dir)
-			s.watch.Add(d, dir, g.layout.replaces(dir))
+			w.Add(d, dir, g.layout.replaces(dir))
 			if err == nil {
 				d.Close()
 			}

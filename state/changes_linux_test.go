@@ -161,6 +161,7 @@ func TestWatchAfterFresh(t *testing.T) {
 		t.Fatal("fresh although a spec is new")
 	}
 	s.Watch()
+	s.watch.Wait() // as LoadChanged does
 	s.freshScan.at = s.freshScan.at.Add(-time.Hour) // it does not matter how long ago that was
 	put(t, dir, map[string]string{"specs/empty/c.yaml": strings.ReplaceAll(sessionYAML, "health", "c")})
 	tree := load(t, s)
@@ -211,7 +212,7 @@ var watchMutants = []mutants.Mutant{
 	{"no folder is watched", "scan.go", "\tif t.watched() {\n\t\tv.folder(f, t.dir)\n\t}\n", "", "TestRefreshChanged"},
 	{"folders that come are no news", "changes.go", "case isFolder && !u.ignorableFolder(p):", "case false:", "TestRefreshChanged"},
 	{"statuses of others come alone", "changes.go", "for p, old := range was {", "for p, old := range map[string]*file{} {", "TestRefreshChanged"},
-	{"what Fresh saw needs no watch", "changes.go", "\t\ts.watchScanned(s.freshScan)\n", "\t\ts.watch.Restart()\n", "TestWatchAfterFresh"},
+	{"what Fresh saw needs no watch", "changes.go", "\t\tw.AddLater(func() { g.watch(s.root, w) })", "\t\t_ = g.watch", "TestWatchAfterFresh"},
 	{"folders are named by what is in them", "changes.go", "\t\tcase isFolder:\n", "\t\tcase isFolder && hints == nil:\n", "TestTold"},
 	{"folders that were not there need no watch", "changes.go", "if !ok || u.folderAppeared(len(changed) > 0) {", "if !ok {", "TestRefreshChanged"},
 }

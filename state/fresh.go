@@ -111,7 +111,7 @@ func (g *freshScan) entries() (found []scanEntry, troubles []scanError) {
 // freshScanValid reports whether the scan by Fresh is still valid.
 func (s *Store) freshScanValid(gen int64) bool {
 	l := s.layout()
-	return s.freshScan != nil && (s.watch.Complete() || s.opts.FileNow().Sub(s.freshScan.at) <= time.Second) &&
+	return s.freshScan != nil && (s.opts.FileNow().Sub(s.freshScan.at) <= time.Second || s.watch.Complete()) &&
 		s.freshScan.gen == gen && s.freshScan.layout.specs == l.specs && s.freshScan.layout.state == l.state
 }
 

@@ -2,9 +2,10 @@ package agents
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/segmentio/encoding/json"
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"

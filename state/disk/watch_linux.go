@@ -12,7 +12,8 @@ import (
 
 // Watch receives notifications of changes in folders from the kernel (inotify). A nil watch receives none.
 type Watch struct {
-	fd int
+	fd    int
+	later sync.WaitGroup // adds folders
 
 	mu      sync.Mutex // scans add folders from several goroutines
 	dirs    map[int32]string
@@ -40,7 +41,22 @@ func OpenWatch() *Watch {
 // Close returns at once: the kernel takes some milliseconds.
 func (w *Watch) Close() {
 	if w != nil {
+		w.Wait()
 		go unix.Close(w.fd)
+	}
+}
+
+// AddLater calls add, which adds folders, meanwhile. What depends on it waits.
+func (w *Watch) AddLater(add func()) {
+	if w != nil {
+		w.later.Go(add)
+	}
+}
+
+// Wait waits until AddLater has added its folders.
+func (w *Watch) Wait() {
+	if w != nil {
+		w.later.Wait()
 	}
 }
 
@@ -83,8 +99,18 @@ func (w *Watch) Add(d *Dir, dir string, names bool) {
 	}
 }
 
+// Lose records that changes may not be reported.
+func (w *Watch) Lose() {
+	if w != nil {
+		w.mu.Lock()
+		w.lost = true
+		w.mu.Unlock()
+	}
+}
+
 // Covers reports whether a folder is watched.
 func (w *Watch) Covers(dir string) bool {
+	w.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, d := range w.dirs {
@@ -120,6 +146,7 @@ func (w *Watch) Complete() bool {
 	if w == nil {
 		return false
 	}
+	w.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return !w.lost
@@ -130,6 +157,7 @@ func (w *Watch) Pending() (changed map[string]bool, ok bool) {
 	if w == nil {
 		return nil, false
 	}
+	w.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.changed, !w.lost
@@ -156,6 +184,7 @@ func (w *Watch) ReadEvents() {
 	if w == nil {
 		return
 	}
+	w.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	buf := make([]byte, 32<<10)

@@ -10,6 +10,9 @@ func OpenWatch() *Watch { return nil }
 
 func (*Watch) Close()                           {}
 func (*Watch) Restart()                         {}
+func (*Watch) AddLater(add func())              { add() }
+func (*Watch) Wait()                            {}
+func (*Watch) Lose()                            {}
 func (*Watch) Add(*Dir, string, bool)           {}
 func (*Watch) ReadEvents()                      {}
 func (*Watch) Pending() (map[string]bool, bool) { return nil, false }
