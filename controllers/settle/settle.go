@@ -37,8 +37,8 @@ type Decider struct {
 	// Only is what the run was asked for; nil: everything. Where nodes were asked for, the missing outputs of these nodes and
 	// of all that they need are brought back.
 	Only *Selection
-	// NotCommitted says why the workspace of a node's agent cannot be made yet; "" if it can. nil: nothing keeps any.
-	NotCommitted func(owner schemas.Ref, node string) string
+	// NotCommitted says of nodes why the workspaces of their agents cannot be made yet. nil: nobody asked.
+	NotCommitted map[NodeRef]string
 	// Ailing says why an agent that was checked does no work now; "" for a healthy one. known is false if it was not checked. nil: none
 	// is known.
 	Ailing func(agent string) (why string, known bool)
@@ -141,7 +141,7 @@ type settler struct {
 	only  *Selection
 	run   *Values
 
-	notCommitted func(owner schemas.Ref, node string) string
+	notCommitted map[NodeRef]string
 	ailing       func(agent string) (why string, known bool)
 	tool         func(name string) (is Tool, known bool)
 	identify     func(action schemas.Ref) (Identity, bool)

@@ -25,7 +25,7 @@ type World struct {
 	work map[schemas.Ref]bool
 	outs map[schemas.Ref]Out
 	// notCommitted is Decider.NotCommitted, ailing Decider.Ailing, tool Decider.Tool.
-	notCommitted func(owner schemas.Ref, node string) string
+	notCommitted map[NodeRef]string
 	ailing       func(agent string) (why string, known bool)
 	tool         func(name string) (is Tool, known bool)
 
@@ -88,13 +88,16 @@ func (w *World) Asked(owner schemas.Ref, node string) bool {
 	return w.asks(owner, node)
 }
 
+// NodeRef names a node of an object.
+type NodeRef struct {
+	Owner schemas.Ref
+	Node  string
+}
+
 // NotCommitted says why the workspace of a node's agent cannot be made yet; "" if nothing is known to keep it. known is false
 // if no one has asked git.
 func (w *World) NotCommitted(owner schemas.Ref, node string) (why string, known bool) {
-	if w.notCommitted == nil {
-		return "", false
-	}
-	return w.notCommitted(owner, node), true
+	return w.notCommitted[NodeRef{owner, node}], w.notCommitted != nil
 }
 
 // Ailing says why an agent does no work, as a check found; "" if nothing is known against it. known is false if it was not checked.

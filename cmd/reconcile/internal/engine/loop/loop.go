@@ -207,12 +207,11 @@ func (l *Loop) newRun(watching bool) *run {
 		mine:     map[string]settle.Effect{}, held: map[string]string{}, successes: map[string]int{},
 		holders: map[string]holder{}, unwritten: map[schemas.Ref]bool{}, deferred: map[schemas.Ref]bool{},
 		removed: map[schemas.Ref]*state.Entry{}, written: map[schemas.Ref]statusStamp{},
-		unwrittenBytes: map[schemas.Ref]int{}, notReady: map[nodeRef]heldTask{},
+		unwrittenBytes: map[schemas.Ref]int{}, notReady: map[settle.NodeRef]heldTask{},
 		identities: map[schemas.Ref]settle.Identity{}, unproved: map[schemas.Ref]bool{},
 		starts: startReading{waiting: map[schemas.Ref]bool{}, read: map[schemas.Ref]derive.Issue{}},
 		health: map[string]*health{}, checked: make(chan checked, maxChecks), endChecks: func() {},
 	}
-	s.decider.NotCommitted = s.whyNotReady
 	s.decider.Identify = s.identify
 	if l.Tools != nil {
 		s.tools, s.toolUsers, s.decider.Tool = map[string]settle.Tool{}, map[schemas.Ref][]string{}, s.tool

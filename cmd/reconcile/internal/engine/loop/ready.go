@@ -10,12 +10,6 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// nodeRef names a node of an object.
-type nodeRef struct {
-	owner schemas.Ref
-	node  string
-}
-
 // heldTask is a task that cannot be performed yet.
 type heldTask struct {
 	task settle.Task
@@ -27,9 +21,13 @@ type heldTask struct {
 // pollCommits is how often a watcher asks git whether a workspace can be made by now: a commit changes no file of the tree.
 const pollCommits = 2 * time.Second
 
-// whyNotReady implements settle.Decider.NotCommitted.
-func (s *run) whyNotReady(owner schemas.Ref, node string) string {
-	return s.notReady[nodeRef{owner, node}].why
+// whyNotReady says of the nodes that are held why.
+func (s *run) whyNotReady() map[settle.NodeRef]string {
+	why := make(map[settle.NodeRef]string, len(s.notReady))
+	for node, held := range s.notReady {
+		why[node] = held.why
+	}
+	return why
 }
 
 // checkReady asks whether the workspaces can be made from the nodes that are about to start, whether a file of the user is in the
@@ -48,7 +46,7 @@ func (s *run) checkReady(ctx context.Context) (changed bool, err error) {
 		why, known := answers[key]
 		if !known {
 			if why, err = s.loop.NotReady(ctx, task); err != nil {
-				return false, fmt.Errorf("ask git whether %s of %s can go on: %w", node.node, node.owner, err)
+				return false, fmt.Errorf("ask git whether %s of %s can go on: %w", node.Node, node.Owner, err)
 			}
 			answers[key] = why
 		}
@@ -56,7 +54,7 @@ func (s *run) checkReady(ctx context.Context) (changed bool, err error) {
 			continue
 		}
 		changed = true
-		s.touch(node.owner)
+		s.touch(node.Owner)
 		if why == "" {
 			delete(s.notReady, node)
 		} else {
@@ -67,8 +65,8 @@ func (s *run) checkReady(ctx context.Context) (changed bool, err error) {
 }
 
 // questionable are the tasks to ask about.
-func (s *run) questionable() map[nodeRef]settle.Task {
-	asked := map[nodeRef]settle.Task{}
+func (s *run) questionable() map[settle.NodeRef]settle.Task {
+	asked := map[settle.NodeRef]settle.Task{}
 	for node, held := range s.notReady {
 		asked[node] = held.task
 	}
@@ -78,7 +76,7 @@ func (s *run) questionable() map[nodeRef]settle.Task {
 		}
 		c := e.Command()
 		if _, lands := e.Task.(*settle.Land); lands || c != nil && c.Workspace != nil && c.Workspace.Declared {
-			asked[nodeRef{e.Owner, e.Node}] = e.Task
+			asked[settle.NodeRef{Owner: e.Owner, Node: e.Node}] = e.Task
 		}
 	}
 	return asked
@@ -105,7 +103,7 @@ func workspaceKey(w *settle.Workspace) string {
 
 // holdLanding keeps a landing from starting again at once, because the performer found it in the way of a person.
 func (s *run) holdLanding(e settle.Effect, why string) {
-	node := nodeRef{e.Owner, e.Node}
+	node := settle.NodeRef{Owner: e.Owner, Node: e.Node}
 	until := s.loop.Now().Add(time.Hour) // a one-shot run ends before
 	if s.watching {
 		until = s.loop.Now().Add(pollLandings)

@@ -47,7 +47,7 @@ type run struct {
 
 	holders map[string]holder // other processes that this run waits for
 
-	notReady map[nodeRef]heldTask // nodes that cannot go on before git says so
+	notReady map[settle.NodeRef]heldTask // nodes that cannot go on before git says so
 	// unproved are the actions that wait for the proof of who wrote them; identities are those that were looked for.
 	unproved   map[schemas.Ref]bool
 	identities map[schemas.Ref]settle.Identity

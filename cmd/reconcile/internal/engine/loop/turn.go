@@ -337,6 +337,7 @@ func (s *run) decide() {
 	} else if dirty = sortedRefs(s.dirty); len(dirty) == 0 {
 		return
 	}
+	s.decider.NotCommitted = s.whyNotReady()
 	s.apply(s.decider.Settle(s.tree, now, dirty, func(done, total int) { s.progress("decide", done, total) }))
 	s.dirty = map[schemas.Ref]bool{}
 }
