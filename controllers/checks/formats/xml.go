@@ -185,7 +185,11 @@ func readJUnit(data []byte, o Options) (checks.Report, error) {
 				return false, err
 			}
 			shown = shown || len(c.Failures)+len(c.Errors) > 0
-			r.Tests = append(r.Tests, c.test(inner.name, inner.file, o))
+			t := c.test(inner.name, inner.file, o)
+			if inner.name == "pytest" && c.Line != "" { // which counts lines from 0
+				t.Line = number(c.Line) + 1
+			}
+			r.Tests = append(r.Tests, t)
 			return true, nil
 		case "error", "failure": // of a suite
 			var t junitText
