@@ -143,7 +143,7 @@ func (e Ended) doubt() string {
 	case len(e.Report.Silent) > 0:
 		return "it says of none of the tests that they ran, in " + schemas.Shorten(e.Report.Silent, 3)
 	case e.Report.Ignored > 0:
-		return fmt.Sprintf("%d parts of its output were not understood%s", e.Report.Ignored, e.said())
+		return fmt.Sprintf("%s of its output could not be understood%s", schemas.Count(e.Report.Ignored, "part"), e.said())
 	}
 	return ""
 }

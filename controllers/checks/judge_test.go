@@ -36,7 +36,7 @@ func TestJudge(t *testing.T) {
 		{"garbage", Expected{Format: "sarif"}, Ended{Unreadable: "it is no JSON", Report: complete(Report{})}, Unknown, "not sarif"},
 		{"cut off", Expected{}, Ended{Report: Report{Files: 3}}, Unknown, "ends early"},
 		{"too large", Expected{}, Ended{Truncated: true, Report: complete(Report{Files: 3})}, Unknown, "larger"},
-		{"not understood", Expected{}, Ended{Report: complete(Report{Files: 3, Ignored: 1})}, Unknown, "not understood"},
+		{"not understood", Expected{}, Ended{Report: complete(Report{Files: 3, Ignored: 1})}, Unknown, "1 part of its output could not be understood"},
 		{"exit code of findings without one", Expected{}, Ended{Exit: 1, Report: complete(Report{Files: 3})}, Unknown, "without a finding"},
 		{"could not read a file", Expected{}, Ended{Report: complete(Report{Missed: []string{"a.py: syntax error"}})}, Unknown, "it could not read a.py: syntax error"},
 		{"stopped at an error", Expected{}, Ended{Exit: 1, Report: complete(Report{Findings: aNote, Stopped: true})}, Unknown, "from checking the rest"},
