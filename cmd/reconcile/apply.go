@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -51,7 +50,7 @@ func (a *app) specChanges(changes []ops.SpecChange, dryRun bool, err error) erro
 	}
 	return a.result(changes, err, func() error {
 		for _, c := range changes {
-			fmt.Fprintf(a.stdout, "%s %s: %s%s\n", c.Ref, c.Change, c.Path, suffix)
+			a.printf("%s %s: %s%s\n", c.Ref, c.Change, c.Path, suffix)
 		}
 		return nil
 	})

@@ -176,7 +176,7 @@ func (a *app) overrideCheck(ctx context.Context, q ops.OverrideRequest) error {
 		if len(r.Covers) == 1 {
 			until = "until " + r.Covers[0] + " changes"
 		} else if len(r.Covers) > 1 {
-			until = "until one of " + render.Plural(len(r.Covers), "file") + " changes"
+			until = "until one of " + schemas.Count(len(r.Covers), "file") + " changes"
 		}
 		a.note("accepted %s: %s", until, r.What)
 		return nil
@@ -355,7 +355,7 @@ func (a *app) printTesting(r *ops.Testing) error {
 		return err
 	}
 	if r.Undiagnosed > 0 {
-		a.note("%s more failed and were not diagnosed", render.Plural(r.Undiagnosed, "test"))
+		a.note("%s more failed and were not diagnosed", schemas.Count(r.Undiagnosed, "test"))
 	}
 	for _, c := range r.Checks {
 		if c.Coverage == nil {

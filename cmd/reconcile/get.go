@@ -85,7 +85,7 @@ func (a *app) get(ctx context.Context, q ops.GetRequest) error {
 	}
 	if n := len(r.Nameless); n > 0 {
 		a.note("not listed: %s of files in which no object can be named, the first in %s; \"reconcile validate\" shows them",
-			render.Plural(n, "problem"), r.Nameless[0].Place)
+			schemas.Count(n, "problem"), r.Nameless[0].Place)
 	}
 	switch {
 	case a.global.output == formatName:

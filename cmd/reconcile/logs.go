@@ -232,7 +232,7 @@ func missingText(n int64) string {
 	if n == events.Unknown {
 		return "the log was truncated or deleted; events may be missing here"
 	}
-	return "missing here: " + render.Plural(int(n), "line") + " of the log, which was rotated more than once before all was read"
+	return "missing here: " + schemas.Count(int(n), "line") + " of the log, which was rotated more than once before all was read"
 }
 
 // writeEvents prints events without buffering, so that the reader of a pipe gets each at once.

@@ -83,7 +83,8 @@ func (a *app) main(ctx context.Context, args []string) int {
 	args = guardTexts(args)
 	root := rootFor(a, args)
 	root.SetArgs(args)
-	err := errors.Join(root.ExecuteContext(ctx), unlessGone(a.unwritten))
+	err := root.ExecuteContext(ctx)
+	err = errors.Join(err, unlessGone(a.unwritten))
 	var v *verdict
 	if err != nil && ctx.Err() != nil && !errors.As(err, &v) && !errors.Is(err, context.Canceled) {
 		err = errors.Join(err, ctx.Err())

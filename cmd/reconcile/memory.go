@@ -38,7 +38,7 @@ func (a *app) memoryGet(ctx context.Context, ids []string) error {
 	}
 	for i := range found {
 		if i > 0 {
-			fmt.Fprintln(a.stdout)
+			a.printf("\n")
 		}
 		if err := render.MemoryText(a.stdout, a.palette(), found[i], a.now()); err != nil {
 			return err
@@ -165,8 +165,8 @@ func (a *app) recall(ctx context.Context, o recallOptions, budgeted bool) error 
 	found, err := ops.Recall(ctx, a.env(), q)
 	found.IDs = append([]string{}, found.IDs...) // an empty list, not null
 	return a.result(found, err, func() error {
-		_, err := fmt.Fprint(a.stdout, render.EndLine(a.harmless(found.Text)))
-		return err
+		a.printf("%s", render.EndLine(a.harmless(found.Text)))
+		return nil
 	})
 }
 
@@ -318,7 +318,7 @@ func (a *app) printCaptured(r ops.CaptureResult) error {
 		a.note("wrote %s", r.Path)
 	}
 	if n := len(r.Repeats); n > 0 {
-		a.note("%s known already", render.Plural(n, "observation"))
+		a.note("%s known already", schemas.Count(n, "observation"))
 	}
 	if r.Dropped > 0 {
 		a.note("%d of %d found were left out", r.Dropped, r.Found)

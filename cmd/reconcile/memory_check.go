@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/schemas"
 )
 
 const memoryEvalLong = `Run the questions of a gold set with known answers on the memory, and measure the quality of the results.
@@ -154,7 +155,7 @@ func (a *app) warnSkipped(files []string) {
 		a.warnLine("skipped: " + s)
 	}
 	if more := len(files) - listedSkips; more > 0 {
-		fmt.Fprintf(a.stderr, "warning: and %s more; -o json has all\n", render.Plural(more, "file"))
+		fmt.Fprintf(a.stderr, "warning: and %s more; -o json has all\n", schemas.Count(more, "file"))
 	}
 }
 
@@ -164,10 +165,10 @@ func (a *app) printSecrets(r ops.SecretScan) error {
 		a.printf("%s: %s\n", p.Paint(render.Red, clean(f.Place.String())), f.Rule)
 	}
 	if len(r.Secrets) > 0 {
-		verdict = render.Plural(len(r.Secrets), "secret") +
+		verdict = schemas.Count(len(r.Secrets), "secret") +
 			"; remove them, and replace them where they are used: git's history keeps what was committed"
 	}
-	a.conclude(len(r.Secrets) > 0, "%s scanned, %s", render.Plural(r.Files, "file"), verdict)
+	a.conclude(len(r.Secrets) > 0, "%s scanned, %s", schemas.Count(r.Files, "file"), verdict)
 	return nil
 }
 
@@ -206,7 +207,7 @@ remain in the archive, where search and list find them with --archived or --all;
 			r, err := ops.RemoveMemory(cmd.Context(), a.env(), q)
 			if err == nil && r.Archived > 0 {
 				a.note("%s of them remain in the archive: \"reconcile memory list --archived\" lists them, and "+
-					"--with-originals removes them, too", render.Plural(r.Archived, "original"))
+					"--with-originals removes them, too", schemas.Count(r.Archived, "original"))
 			}
 			return a.printDone(r.IDs, "removed", err)
 		},
@@ -237,7 +238,7 @@ issue file are kept.`,
 				if r.Wrote {
 					change = "files were written"
 				}
-				a.printf("rebuilt %s of %s in %s; %s\n", render.Plural(r.Observations, "observation"), render.Plural(r.Issues, "issue"), r.Took, change)
+				a.printf("rebuilt %s of %s in %s; %s\n", schemas.Count(r.Observations, "observation"), schemas.Count(r.Issues, "issue"), r.Took, change)
 				return nil
 			})
 		},

@@ -224,10 +224,10 @@ are not resolved. The exit code is 3 after errors; warnings do not change it.`,
 			err = a.problemReport(v, v.Problems, func() error {
 				verdict := "no problems"
 				if len(v.Problems) > 0 {
-					verdict = render.Plural(v.Errors, "error") + ", " + render.Plural(v.Warnings, "warning")
+					verdict = schemas.Count(v.Errors, "error") + ", " + schemas.Count(v.Warnings, "warning")
 				}
 				err := render.Problems(a.stdout, a.palette(), v.Problems)
-				a.conclude(len(v.Problems) > 0, "%s checked, %s", render.Plural(v.Files, "file"), verdict)
+				a.conclude(len(v.Problems) > 0, "%s checked, %s", schemas.Count(v.Files, "file"), verdict)
 				return err
 			})
 			return cmp.Or(err, exitWith(int(v.Verdict())))

@@ -301,9 +301,6 @@ func newVersionCmd(a *app) *cobra.Command {
 
 func (a *app) version(ctx context.Context) error {
 	v := ops.Version(ctx, a.env())
-	if a.global.output != formatTable {
-		return a.print(v)
-	}
 	line := "reconcile " + v.Version
 	if v.Revision != "" {
 		line += " (" + v.Revision + ")"
@@ -311,6 +308,8 @@ func (a *app) version(ctx context.Context) error {
 	if v.Modified {
 		line += " with local changes"
 	}
-	_, err := fmt.Fprintf(a.stdout, "%s, %s, %s\n", line, v.Go, v.Platform)
-	return err
+	return a.result(v, nil, func() error {
+		a.printf("%s, %s, %s\n", line, v.Go, v.Platform)
+		return nil
+	})
 }

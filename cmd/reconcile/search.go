@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/schemas"
 )
 
 const searchLong = `Search everything in the tree: sessions, DAGs and the results of their nodes, questions and answers, observations,
@@ -113,7 +114,7 @@ func (a *app) index(ctx context.Context, q ops.IndexRequest) error {
 	case r.Rebuilt != "":
 		a.note("built the index: %s of %s, in %s (%s)", nodes, inputs, r.Took, r.Rebuilt)
 	case r.Changed+r.Gone > 0:
-		a.note("indexed %s that changed and removed %d, in %s", render.Plural(r.Changed, "input"), r.Gone, r.Took)
+		a.note("indexed %s that changed and removed %d, in %s", schemas.Count(r.Changed, "input"), r.Gone, r.Took)
 	default:
 		a.note("the index is up to date: %s of %s", nodes, inputs)
 	}

@@ -297,7 +297,7 @@ func (p *descriptionPage) gate(g *dags.Gate, dag string) string {
 	t.Row("Task", g.Task)
 	if c := g.Landing; c != nil {
 		if c.Change != nil {
-			t.Row("Change", Plural(c.Change.Lines, "line")+" in "+Plural(c.Changed, "file"))
+			t.Row("Change", schemas.Count(c.Change.Lines, "line")+" in "+schemas.Count(c.Changed, "file"))
 			if len(c.Change.Sensitive) > 0 {
 				t.Row("Sensitive", strings.Join(c.Change.Sensitive, ", "))
 			}

@@ -211,7 +211,7 @@ func (l *Live) lines(width, height int) []string {
 // liveHeadline counts: "6 of 9 nodes done, about 40s left, 2 running, 1 waiting". A failed node that is not retried counts as
 // not done.
 func liveHeadline(v progress.View) string {
-	s := fmt.Sprintf("%d of %s done", v.Done, Plural(v.Total, "node"))
+	s := fmt.Sprintf("%d of %s done", v.Done, schemas.Count(v.Total, "node"))
 	if left := v.Left.Round(time.Second); left > 0 {
 		word := "about"
 		if v.Least {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/controllers/preview"
+	"reconcile.dev/reconcile/schemas"
 )
 
 // Preview writes the diff of each file below a line about it, and a summary.
@@ -18,14 +19,14 @@ func Preview(w io.Writer, palette Palette, c *preview.Change) error {
 			name = f.From + " -> " + f.Path
 		}
 		b.WriteString(palette.Paint(Bold, Line(fmt.Sprintf("%s %s", f.Status, name))))
-		fmt.Fprintf(&b, "  +%d -%d, %d changed, %s\n", f.Added, f.Removed, f.Changed, Plural(len(f.Hunks), "hunk"))
+		fmt.Fprintf(&b, "  +%d -%d, %d changed, %s\n", f.Added, f.Removed, f.Changed, schemas.Count(len(f.Hunks), "hunk"))
 		flags(&b, palette, f.Flags)
 		for line := range strings.Lines(hunksOf(f.Diff)) {
 			b.WriteString(paintDiff(palette, Text(strings.TrimSuffix(line, "\n"))) + "\n")
 		}
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(&b, "%s: +%d -%d, %d changed, %s\n", Plural(len(c.Files), "file"), c.Added, c.Removed, c.Changed, Plural(c.Hunks, "hunk"))
+	fmt.Fprintf(&b, "%s: +%d -%d, %d changed, %s\n", schemas.Count(len(c.Files), "file"), c.Added, c.Removed, c.Changed, schemas.Count(c.Hunks, "hunk"))
 	flags(&b, palette, c.Flags)
 	_, err := io.WriteString(w, b.String())
 	return err

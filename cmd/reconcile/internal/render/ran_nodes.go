@@ -104,7 +104,7 @@ func (r *ranNodes) take(p Palette) string {
 		t.Cells(Cell{Text: nodeName(n.owner, n.name, names)}, Cell{Text: n.state, Color: stateColor(n.state)}, Cell{Text: took})
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "ran %s in %s:\n", Plural(len(r.nodes)+r.dropped, "node"), Age(r.last.Sub(r.first)))
+	fmt.Fprintf(&b, "ran %s in %s:\n", schemas.Count(len(r.nodes)+r.dropped, "node"), Age(r.last.Sub(r.first)))
 	t.Write(&b) // a strings.Builder does not fail
 	if r.dropped > 0 {
 		fmt.Fprintf(&b, "  … and %d more that succeeded sooner\n", r.dropped)

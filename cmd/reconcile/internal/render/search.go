@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/vectors/answer"
 	"reconcile.dev/reconcile/vectors/graph"
 )
@@ -126,20 +127,20 @@ func IndexStats(w io.Writer, p Palette, s *answer.Stats) error {
 			s.M, s.EfConstruction, s.EfSearch, s.EfThorough)
 	}
 	if s.Large+s.Binary > 0 {
-		fmt.Fprintf(&b, "left out: %s larger than index.maxFileSize, %s without text\n", Plural(s.Large, "file"), Plural(s.Binary, "file"))
+		fmt.Fprintf(&b, "left out: %s larger than index.maxFileSize, %s without text\n", schemas.Count(s.Large, "file"), schemas.Count(s.Binary, "file"))
 	}
 	if s.Unreadable > 0 {
-		fmt.Fprintf(&b, "left out because they cannot be read: %s\n", Plural(s.Unreadable, "path"))
+		fmt.Fprintf(&b, "left out because they cannot be read: %s\n", schemas.Count(s.Unreadable, "path"))
 	}
 	fmt.Fprintf(&b, "%s, the largest of %s nodes; %s without edges; cycles: %d of calls, %d of imports\n",
-		Plural(s.Components, "component"), Grouped(s.Largest), Grouped(s.Isolated),
+		schemas.Count(s.Components, "component"), Grouped(s.Largest), Grouped(s.Isolated),
 		s.Cycles[graph.Calls.String()], s.Cycles[graph.Imports.String()])
 	if s.HubEdges > 0 {
 		fmt.Fprintf(&b, "the most edges, %s, has %s\n", Grouped(s.HubEdges), Line(s.Hub))
 	}
 	if s.Stated+s.Provenances+s.Conflicts > 0 {
-		fmt.Fprintf(&b, "stated: %s, %s, %s (%d open)\n", Plural(s.Stated, "edge"), Plural(s.Provenances, "provenance"),
-			Plural(s.Conflicts, "conflict"), s.Unresolved)
+		fmt.Fprintf(&b, "stated: %s, %s, %s (%d open)\n", schemas.Count(s.Stated, "edge"), schemas.Count(s.Provenances, "provenance"),
+			schemas.Count(s.Conflicts, "conflict"), s.Unresolved)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -16,11 +16,6 @@ func units(d, large time.Duration, l string, small time.Duration, s string) stri
 	return fmt.Sprintf("%d%s", d/large, l)
 }
 
-// Plural returns n and the word in the singular or plural, such as "1 file" or "3 files".
-func Plural(n int, word string) string {
-	return schemas.Count(n, word)
-}
-
 // EndLine adds a line feed to the end of a text, unless it is empty or has one.
 func EndLine(s string) string {
 	if s == "" || strings.HasSuffix(s, "\n") {
@@ -47,7 +42,7 @@ func wrapText(s string, width int) []string {
 func Bytes(n int64) string {
 	switch {
 	case n < 1000:
-		return Plural(int(n), "byte")
+		return schemas.Count(int(n), "byte")
 	case n < 1000_000:
 		return fmt.Sprintf("%.1f KB", float64(n)/1e3)
 	}
@@ -56,7 +51,7 @@ func Bytes(n int64) string {
 
 // GroupedPlural is Plural with the number formatted by Grouped: "12,345 nodes".
 func GroupedPlural(n int, word string) string {
-	return strings.Replace(Plural(n, word), strconv.Itoa(n), Grouped(n), 1)
+	return strings.Replace(schemas.Count(n, word), strconv.Itoa(n), Grouped(n), 1)
 }
 
 // Grouped formats n with commas between groups of three digits: 12,345.

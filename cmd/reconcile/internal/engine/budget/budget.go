@@ -80,7 +80,7 @@ func memoryItems(ctx context.Context, m *memstore.Files, r Request) ([]render.Bu
 		return nil, 0, err
 	}
 	return []render.BudgetItem{{
-		Name: "recalled-observations", Tokens: found.Tokens, Note: render.Plural(len(found.IDs), "observation"),
+		Name: "recalled-observations", Tokens: found.Tokens, Note: schemas.Count(len(found.IDs), "observation"),
 	}}, found.Displaced, nil
 }
 
@@ -206,6 +206,6 @@ func conversationItem(name string, data []byte) render.BudgetItem {
 		}
 	}
 	it := boundedText{said.String(), size}.item(name)
-	it.Note = render.Plural(len(messages), "message")
+	it.Note = schemas.Count(len(messages), "message")
 	return it
 }

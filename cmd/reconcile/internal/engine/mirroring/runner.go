@@ -15,7 +15,6 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/share"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers/slash"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -122,7 +121,7 @@ func (m *Runner) Out(ctx context.Context, t *state.Tree) (wrote bool, again time
 		m.o.Note(fmt.Sprintf("GitHub: %s on %s", runSummary(rep), m.repo))
 	}
 	if rep.Later != nil {
-		err = errors.Join(err, fmt.Errorf("%s left for the next time: %w", render.Plural(rep.Left, "issue"), rep.Later))
+		err = errors.Join(err, fmt.Errorf("%s left for the next time: %w", schemas.Count(rep.Left, "issue"), rep.Later))
 		again = m.o.Tree.Now().Add(time.Minute)
 		if limited := (*github.Limited)(nil); errors.As(rep.Later, &limited) && limited.Until.After(again) {
 			again = limited.Until
@@ -163,7 +162,7 @@ func runSummary(r Report) string {
 		what string
 	}{{r.Issues, "issue"}, {r.Comments, "comment"}, {r.Edits, "edit"}, {r.Labels, "label"}} {
 		if p.n > 0 {
-			parts = append(parts, render.Plural(p.n, p.what))
+			parts = append(parts, schemas.Count(p.n, p.what))
 		}
 	}
 	return strings.Join(parts, ", ")

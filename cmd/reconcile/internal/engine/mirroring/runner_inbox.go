@@ -5,10 +5,10 @@ import (
 	"fmt"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers/derive"
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/controllers/mirror"
+	"reconcile.dev/reconcile/schemas"
 )
 
 // In derives specs from comments on issues, for the run that follows, and reports whether records were written. Errors
@@ -78,8 +78,8 @@ func (m *Runner) reportRead(h ReadResult) {
 		m.o.Warn("GitHub: " + n)
 	}
 	if h.Comments > 0 {
-		m.o.Note(fmt.Sprintf("GitHub: %s read on %s, %s written", render.Plural(h.Comments, "comment"), m.repo,
-			render.Plural(h.Specs, "file")))
+		m.o.Note(fmt.Sprintf("GitHub: %s read on %s, %s written", schemas.Count(h.Comments, "comment"), m.repo,
+			schemas.Count(h.Specs, "file")))
 	}
 	if h.Later != nil {
 		m.warnOnce(fmt.Errorf("comments and receipts are left for the next time: %w", h.Later))

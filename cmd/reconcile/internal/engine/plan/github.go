@@ -9,7 +9,6 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/mirroring"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -50,7 +49,7 @@ func GitHub(ctx context.Context, c tree.Config, s *state.Store, t *state.Tree) (
 	rep, err := m.Out(ctx, issues)
 	out.Notes = rep.Notes
 	if err = errors.Join(err, rep.Later); rep.Left > 0 && err == nil {
-		err = fmt.Errorf("what %s would take cannot be told; the notes say why", render.Plural(rep.Left, "issue"))
+		err = fmt.Errorf("what %s would take cannot be told; the notes say why", schemas.Count(rep.Left, "issue"))
 	}
 	return out, err
 }
