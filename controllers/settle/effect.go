@@ -584,3 +584,9 @@ type Webhook struct {
 	// Destination is what the user has to allow; nil where the address is not from the tree.
 	Destination *schemas.Destination `json:",omitempty"`
 }
+
+// NodeRef names a node of an object.
+type NodeRef struct {
+	Owner schemas.Ref
+	Node  string
+}

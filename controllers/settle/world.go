@@ -88,12 +88,6 @@ func (w *World) Asked(owner schemas.Ref, node string) bool {
 	return w.asks(owner, node)
 }
 
-// NodeRef names a node of an object.
-type NodeRef struct {
-	Owner schemas.Ref
-	Node  string
-}
-
 // NotCommitted says why the workspace of a node's agent cannot be made yet; "" if nothing is known to keep it. known is false
 // if no one has asked git.
 func (w *World) NotCommitted(owner schemas.Ref, node string) (why string, known bool) {
