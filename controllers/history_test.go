@@ -384,7 +384,8 @@ func (c *chaos) startable(e settle.Effect) {
 		return // whatever became of its needs
 	}
 	for need, result := range e.Command().Needs {
-		if of := spec.Node(need); of == nil || of == n || of.FailsAlone() {
+		of := spec.Node(need)
+		if of == nil || of == n || of.FailsAlone() || of.Repeat != nil && !slices.Contains(n.Needs, need) {
 			continue // of a called DAG, by its name there; the round before; or whatever became of it
 		}
 		if n := st.Nodes.Of(need); !readiness.NodeMet(&n) || result.State != n.State {

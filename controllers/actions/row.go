@@ -14,7 +14,7 @@ import (
 // Kind is the row of kind Action.
 var Kind = settle.Kind{Kind: schemas.ActionKind, Decide: decide, Columns: columns,
 	DependsOn: []string{schemas.SessionKind.Name, schemas.DAGKind.Name, schemas.WorkflowKind.Name, schemas.PlanChangeKind.Name}, Affects: affects,
-	Origin: origin, Retired: retired}
+	After: addStarts, Origin: origin, Retired: retired}
 
 var columns = []settle.Column{
 	readiness.Ready, readiness.Phase,

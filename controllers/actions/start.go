@@ -7,6 +7,7 @@ import (
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/controllers/workflows"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
 )
 
 // startedRun begins the message of a start that has made a run.
@@ -49,4 +50,23 @@ func judgeStart(in settle.In, spec *schemas.ActionSpec) settle.Judgement {
 	}
 	return settle.Judgement{Phase: schemas.ActionPending, Class: settle.ClassWorking, Reason: settle.ReasonPending,
 		Message: "its run, " + schemas.DAGKind.Ref(name).String() + ", is being made"}
+}
+
+// addStarts adds the starts that are not applied when a session or an agent is new or was edited: a session may say what their issue is
+// about, and an agent do one of their steps.
+func addStarts(r *settle.Round) {
+	edited := false
+	for _, kind := range []string{schemas.SessionKind.Name, schemas.AgentKind.Name} {
+		r.EachChanged(kind, func(was, is *state.Entry) {
+			edited = edited || was == nil || was.Brief().ObservedDigest != is.Brief().ObservedDigest
+		})
+	}
+	if !edited {
+		return
+	}
+	for _, e := range r.Tree().Entries(schemas.ActionKind.Name) {
+		if e.Object != nil && len(e.Object.Refs) > 0 && e.Object.Refs[0].To.Kind == schemas.WorkflowKind.Name && e.Brief().Phase != schemas.ActionApplied {
+			r.Add(e.Ref)
+		}
+	}
 }

@@ -49,8 +49,18 @@ func affects(c *settle.Change) {
 	}
 	if e.Object == nil || e.Brief().ObservedDigest != e.Object.Digest {
 		sessions.NoteWork(c)
+		addFormerWorkflow(c)
 	}
 	agents.AddWorking(c.Worklist, e)
+}
+
+// addFormerWorkflow adds all workflows, whose starts may begin now: nothing says of which one a DAG was a run before it was removed or edited.
+func addFormerWorkflow(c *settle.Change) {
+	if c.Entry.HasStatus() && c.Note("all workflows") {
+		for _, e := range c.Tree().Entries(schemas.WorkflowKind.Name) {
+			c.AddWithReaders(e.Ref)
+		}
+	}
 }
 
 // addNodeOf adds the DAG that a checkpoint is about: it is part of the prompt of its node.

@@ -61,26 +61,38 @@ func ended(phase string, status func() schemas.Status) bool {
 func RunOf(t *state.Tree, start string, spec *schemas.ActionSpec, ended func(*state.Entry) bool) (run *state.Entry, name string) {
 	workflow := strings.TrimPrefix(spec.Target, "workflow/")
 	head := runName(workflow, spec)
-	var open *state.Entry
-	for n := 1; ; n++ {
-		suffix := ""
-		if n > 1 {
-			suffix = "-" + strconv.Itoa(n)
-		}
-		name = fit(head, suffix)
-		e := t.Entry(schemas.DAGKind.Ref(name))
-		if e == nil || e.Gone() {
-			return open, name
-		}
-		if w := runIn(e); w == nil || w.Name != workflow {
-			continue
-		} else if w.Start == start {
-			return e, name
-		}
-		if open == nil && !ended(e) {
-			open = e
+	for _, e := range Runs(t, workflow) {
+		switch w := runIn(e); {
+		case w == nil || w.Name != workflow || !isNumbered(e.Name, head):
+		case w.Start == start:
+			return e, e.Name
+		case run == nil && !ended(e):
+			run = e
 		}
 	}
+	for n := 1; ; n++ {
+		name = numbered(head, n)
+		if e := t.Entry(schemas.DAGKind.Ref(name)); e == nil || e.Gone() {
+			return run, name
+		}
+	}
+}
+
+// numbered is the name of a run: the first one has no number.
+func numbered(head string, n int) string {
+	if n == 1 {
+		return fit(head, "")
+	}
+	return fit(head, "-"+strconv.Itoa(n))
+}
+
+// isNumbered reports whether a name is that of a run, with any number: former runs may have been removed.
+func isNumbered(name, head string) bool {
+	if name == numbered(head, 1) {
+		return true
+	}
+	n, err := strconv.Atoi(name[strings.LastIndexByte(name, '-')+1:])
+	return err == nil && n > 1 && name == numbered(head, n)
 }
 
 // Started reports whether a start made a DAG.
