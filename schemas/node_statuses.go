@@ -204,13 +204,21 @@ func sortedNodes(data []byte) (*NodeStatuses, bool) {
 	return newNodeStatuses(names, statuses), ok
 }
 
-// parseAfter decodes the JSON value after a separator into v, and returns what follows it; false for something else.
-func parseAfter(data []byte, sep byte, v any) (rest []byte, ok bool) {
+// parseAfter decodes the JSON value after a separator, a string or an object, into v, and returns what follows it; false for something
+// else. The decoder looks at all that it is given first, so it is given a part that holds most values: a longer one is decoded again.
+func parseAfter[T any](data []byte, sep byte, v *T) (rest []byte, ok bool) {
 	if !startsWith(data, sep) {
 		return nil, false
 	}
-	rest, err := quick.Parse(data[1:], v, quick.ZeroCopy)
-	return bytes.TrimLeft(rest, " \t\r\n"), err == nil
+	data = data[1:]
+	for most := 512; ; most *= 2 {
+		part := data[:min(most, len(data))]
+		rest, err := quick.Parse(part, v, quick.ZeroCopy)
+		if err == nil || len(part) == len(data) {
+			return bytes.TrimLeft(data[len(part)-len(rest):], " \t\r\n"), err == nil
+		}
+		*v = *new(T)
+	}
 }
 
 func startsWith(data []byte, c byte) bool { return len(data) > 0 && data[0] == c }

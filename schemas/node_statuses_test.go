@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"reconcile.dev/reconcile/schemas"
@@ -84,5 +85,31 @@ func TestNodeStatusesOfNothing(t *testing.T) {
 	}
 	if !is.Same(nil, nil) || !(*schemas.NodeStatuses)(nil).Same(is, nil) {
 		t.Error("no nodes are not the same as no nodes")
+	}
+}
+
+// TestLongNodeStatuses decodes statuses of any length, which the decoder is given in parts.
+func TestLongNodeStatuses(t *testing.T) {
+	t.Parallel()
+	for length := 300; length < 2600; length += 13 {
+		var names []string
+		var all []*schemas.NodeStatus
+		for i := range 3 {
+			names = append(names, fmt.Sprintf("n%d", i))
+			all = append(all, &schemas.NodeStatus{State: schemas.NodeFailed, Key: "k", Attempts: i, Message: strings.Repeat("\\\"}", length/3)})
+		}
+		data, err := json.Marshal(schemas.NewNodeStatuses(names, all))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var is schemas.NodeStatuses
+		if err := json.Unmarshal(data, &is); err != nil || is.Len() != len(all) {
+			t.Fatalf("messages of %d bytes: %v, %d nodes", length, err, is.Len())
+		}
+		for i, name := range names {
+			if got := is.Of(name); !reflect.DeepEqual(got, *all[i]) {
+				t.Fatalf("messages of %d bytes: node %s is %+v", length, name, got)
+			}
+		}
 	}
 }
