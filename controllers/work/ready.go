@@ -178,13 +178,10 @@ func (b *workBoard) touching() *dags.Touching {
 
 // ledger says which ledger a node that asked waits for; "" for none.
 func (b *workBoard) ledger(dag schemas.Ref, node string) string {
-	if b.behind == nil {
-		b.behind = ledgers.Behind(b.tree)
-	}
-	if len(b.behind) == 0 {
-		return ""
-	}
 	for _, issue := range ledgers.Under(b.tree, dag, node) {
+		if b.behind == nil { // for a node that asked: all requests are read
+			b.behind = ledgers.Behind(b.tree)
+		}
 		if b.behind[issue] {
 			return fmt.Sprintf("waits for the ledger of issue %d, which another program has locked, or no run has written yet", issue)
 		}
