@@ -238,7 +238,9 @@ func (c *workflowChaos) made(name string, dag *schemas.DAGSpec) {
 		}
 		return 0
 	}
-	for _, e := range workflows.Runs(c.tree(), dag.Workflow.Name) {
+	tree := c.tree()
+	for _, ref := range tree.ReferrersOf(schemas.WorkflowKind.Ref(dag.Workflow.Name), schemas.DAGKind.Name) {
+		e := tree.Entry(ref)
 		run := state.SpecOf[*schemas.DAGSpec](e)
 		if e.Name != name && run != nil && run.Workflow.Start != start && issue(run.Workflow.Start) == issue(start) && !workflows.Ended(e) {
 			c.t.Errorf("%s makes %s while %s is open", start, name, e.Name)

@@ -92,13 +92,11 @@ func TestNodeStatusesOfNothing(t *testing.T) {
 func TestLongNodeStatuses(t *testing.T) {
 	t.Parallel()
 	for length := 300; length < 2600; length += 13 {
-		var names []string
-		var all []*schemas.NodeStatus
+		all := map[string]schemas.NodeStatus{}
 		for i := range 3 {
-			names = append(names, fmt.Sprintf("n%d", i))
-			all = append(all, &schemas.NodeStatus{State: schemas.NodeFailed, Key: "k", Attempts: i, Message: strings.Repeat("\\\"}", length/3)})
+			all[fmt.Sprintf("n%d", i)] = schemas.NodeStatus{State: schemas.NodeFailed, Key: "k", Attempts: i, Message: strings.Repeat("\\\"}", length/3)}
 		}
-		data, err := json.Marshal(schemas.NewNodeStatuses(names, all))
+		data, err := json.Marshal(schemas.NodeStatusesOf(all))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,8 +104,8 @@ func TestLongNodeStatuses(t *testing.T) {
 		if err := json.Unmarshal(data, &is); err != nil || is.Len() != len(all) {
 			t.Fatalf("messages of %d bytes: %v, %d nodes", length, err, is.Len())
 		}
-		for i, name := range names {
-			if got := is.Of(name); !reflect.DeepEqual(got, *all[i]) {
+		for name, want := range all {
+			if got := is.Of(name); !reflect.DeepEqual(got, want) {
 				t.Fatalf("messages of %d bytes: node %s is %+v", length, name, got)
 			}
 		}

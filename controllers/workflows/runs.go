@@ -61,7 +61,7 @@ func ended(phase string, status func() schemas.Status) bool {
 func RunOf(t *state.Tree, start string, spec *schemas.ActionSpec, ended func(*state.Entry) bool) (run *state.Entry, name string) {
 	workflow := strings.TrimPrefix(spec.Target, "workflow/")
 	head := runName(workflow, spec)
-	for _, e := range Runs(t, workflow) {
+	for _, e := range runs(t, workflow) {
 		switch w := runIn(e); {
 		case w == nil || w.Name != workflow || !isNumbered(e.Name, head):
 		case w.Start == start:
