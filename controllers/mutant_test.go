@@ -208,6 +208,7 @@ var faults = []mutants.Mutant{
 	{"a start makes a second run where a former one was removed", "workflows/runs.go", "case run == nil && !ended(e):", "case run == nil && !ended(e) && e.Name == numbered(head, 1):"},
 	{"a start goes on waiting for an agent that comes", "actions/row.go", "\tAfter: addStarts, ", "\t"},
 	{"a start goes on waiting for a run that was removed", "dags/affects.go", "\t\taddFormerWorkflow(c)\n", ""},
+	{"a status that is about another spec rests", "kinds.go", "e.Brief().ObservedDigest == e.Object.Digest && ", "", "TestResting"},
 	{"a round beyond the last one runs", "dags/repeat.go", "f.setRound(loop, was.Round-1)", "f.setRound(loop, was.Round)"},
 	{"more than one run is tried", "admission/admit.go", "u.foreign == 0 && !g.Exact", "u.foreign == 0"},
 	{"a gate passes with another digest", "dags/gate.go", "if given.Ignores != \"\" || given.Digest != digest && f.isGate(i) {", "if given.Ignores != \"\" {"},

@@ -66,7 +66,6 @@ var restFaults = []mutants.Mutant{
 	{"those that rest are ready when they are frozen", "../../../../../state/frozen.go", "if d.Unready() {", "if d.Name == \"\" {"},
 	{"those that rest are not listed", "../../../../../controllers/settle/selection.go", "if o.Unready() {", "if o.Name == \"\" {"},
 	{"who refers to those that rest is forgotten", "../../../../../state/frozen.go", "for i := z.firstReferrer(at); i < z.firstReferrer(at+1); i++ {", "for i := z.firstReferrer(at); i+1 < z.firstReferrer(at+1); i++ {"},
-	{"a status that is about another spec rests", "../../../../../controllers/kinds.go", "e.Brief().ObservedDigest == e.Object.Digest && ", ""},
 }
 
 // shareFaults are those in sharing a tree through a remote.
