@@ -161,7 +161,7 @@ func TestWatchAfterFresh(t *testing.T) {
 		t.Fatal("fresh although a spec is new")
 	}
 	s.Watch()
-	s.watch.Wait() // as LoadChanged does
+	s.watch.Wait()                                  // as LoadChanged does
 	s.freshScan.at = s.freshScan.at.Add(-time.Hour) // it does not matter how long ago that was
 	put(t, dir, map[string]string{"specs/empty/c.yaml": strings.ReplaceAll(sessionYAML, "health", "c")})
 	tree := load(t, s)
