@@ -8,7 +8,7 @@ import (
 
 // turnFaults are those in the conversation with an agent, and at the end of reconcile, which the tests must notice.
 var turnFaults = []mutants.Mutant{
-	{"end_turn is a success", "acp_turn.go", "if f := turns.Judge(facts); f != nil {", "if f := turns.Judge(facts); f != nil && facts.StopReason != turns.EndTurn {", "TestTurnsEnd"},
+	{"end_turn is a success", "acp_turn.go", "if f := turns.Judge(facts); f != nil {", "if f := turns.Judge(facts); f != nil && facts.StopReason != \"end_turn\" {", "TestTurnsEnd"},
 	{"a typed failure is ignored", "acp_turn.go", "	case s.Failure != nil:\n", "	case false:\n", "TestTurnsEnd"},
 	{"a budget is not enforced", "acp_turn.go", "t.a.spend(why)", "_ = why", "TestTurnsEndWithTheirBudgets"},
 	{"a dead agent only said nothing", "acp_turn.go", "		f.Dead = true\n", "", "TestTurnsEnd"},
