@@ -474,23 +474,6 @@ func (d *discovery) choose() {
 	}
 }
 
-// installCommand is the command that installs a tool, by the first package manager that offers it.
-func installCommand(t Tool) []string {
-	for _, m := range []struct {
-		name string
-		argv []string
-	}{{"npm", []string{"npm", "install", "--no-save"}}, {"uv", []string{"uv", "pip", "install"}}, {"pip", []string{"pip", "install"}},
-		{"go", []string{"go", "install"}}, {"cargo", []string{"cargo", "install"}}, {"dotnet", []string{"dotnet", "tool", "install"}}, {"gem", []string{"gem", "install"}}} {
-		if what := t.Install[m.name]; what != "" {
-			if m.name == "go" {
-				what += "@latest"
-			}
-			return append(slices.Clone(m.argv), what)
-		}
-	}
-	return nil
-}
-
 // has returns the path, below a folder, of the file that a configuration entry names: a file, a path below, a pattern, or a file with a member; ""
 // for none.
 func (d *discovery) has(folder, entry string) string {

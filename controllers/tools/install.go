@@ -307,3 +307,20 @@ func entry(name string) (t Tool, known bool) {
 	}
 	return Catalog()[i], true
 }
+
+// installCommand is the command that installs a tool, by the first package manager that offers it.
+func installCommand(t Tool) []string {
+	for _, m := range []struct {
+		name string
+		argv []string
+	}{{"npm", []string{"npm", "install", "--no-save"}}, {"uv", []string{"uv", "pip", "install"}}, {"pip", []string{"pip", "install"}},
+		{"go", []string{"go", "install"}}, {"cargo", []string{"cargo", "install"}}, {"dotnet", []string{"dotnet", "tool", "install"}}, {"gem", []string{"gem", "install"}}} {
+		if what := t.Install[m.name]; what != "" {
+			if m.name == "go" {
+				what += "@latest"
+			}
+			return append(slices.Clone(m.argv), what)
+		}
+	}
+	return nil
+}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -233,24 +232,6 @@ func (w *vectorWalker) compare(v *vectorView, o SearchOptions, keys []uint64, e 
 			w.answer(v, o, slots[i], similarity)
 		}
 		keys = keys[n:]
-	}
-}
-
-// dotsOf sets dots to the inner products of the query with the vectors of some slots. Equal vectors have equal ones.
-func (w *vectorWalker) dotsOf(v *vectorView, slots []uint32, dots []float32) {
-	switch {
-	case w.vector != nil:
-		for i, slot := range slots {
-			dots[i] = float32(kernel.StableDot(w.query.unit, w.vector(slot)))
-		}
-	case int(slices.Max(slots)) < v.base.len():
-		kernel.DotRows(w.query.unit, v.base.vectors, slots, dots)
-	default:
-		for i, slot := range slots {
-			s, row := v.at(slot)
-			at := [1]uint32{uint32(row)}
-			kernel.DotRows(w.query.unit, s.vectors, at[:], dots[i:i+1])
-		}
 	}
 }
 

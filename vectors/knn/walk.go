@@ -272,3 +272,21 @@ func (w *vectorWalker) walkFiltered(v *vectorView, o SearchOptions) {
 	w.slots = o.Filter.appendTo(w.slots[:0], n)
 	w.scanSlots(v, o)
 }
+
+// dotsOf sets dots to the inner products of the query with the vectors of some slots. Equal vectors have equal ones.
+func (w *vectorWalker) dotsOf(v *vectorView, slots []uint32, dots []float32) {
+	switch {
+	case w.vector != nil:
+		for i, slot := range slots {
+			dots[i] = float32(kernel.StableDot(w.query.unit, w.vector(slot)))
+		}
+	case int(slices.Max(slots)) < v.base.len():
+		kernel.DotRows(w.query.unit, v.base.vectors, slots, dots)
+	default:
+		for i, slot := range slots {
+			s, row := v.at(slot)
+			at := [1]uint32{uint32(row)}
+			kernel.DotRows(w.query.unit, s.vectors, at[:], dots[i:i+1])
+		}
+	}
+}

@@ -320,3 +320,37 @@ func findWorkflow(t *state.Tree, word string) (*state.Entry, error) {
 	}
 	return e, nil
 }
+
+// findTask finds the node that a word names: dag/NAME:NODE, or the unique name of a node or of an agent. An agent represents the
+// node that it works on, or that waits for it. near also accepts the only name that is like the word.
+func findTask(t *state.Tree, word string, near bool) (dag, node string, err error) {
+	if target, name, qualified := strings.Cut(word, ":"); qualified {
+		e, err := find(t, target)
+		if err != nil {
+			return "", "", err
+		}
+		return e.Name, name, findTold(e, name)
+	}
+	byName, byAgent, running := tasksNamed(t, word)
+	switch {
+	case len(byName) == 1:
+		dag, node, _ = strings.Cut(strings.TrimPrefix(byName[0], "dag/"), ":")
+	case len(byName) > 1:
+		return "", "", badRequest("%q is the name of more than one node: %s", word, schemas.Shorten(byName, 10))
+	case len(running) == 1:
+		dag, node, _ = strings.Cut(strings.TrimPrefix(running[0], "dag/"), ":")
+	case len(running) > 1:
+		return "", "", badRequest("agent/%s works on more than one node: %s", word, schemas.Shorten(running, 10))
+	case len(byAgent) == 1:
+		dag, node, _ = strings.Cut(strings.TrimPrefix(byAgent[0], "dag/"), ":")
+	case len(byAgent) > 1:
+		return "", "", badRequest("agent/%s has more than one node: %s", word, schemas.Shorten(byAgent, 10))
+	default:
+		if only := schemas.OnlyNear(word, taskNames(t)); near && only != "" {
+			return findTask(t, only, false)
+		}
+		return "", "", badRequest("no node is called %q, and no agent of that name has an open one%s; write dag/NAME:NODE", word,
+			schemas.DidYouMean(word, taskNames(t)))
+	}
+	return dag, node, nil
+}
